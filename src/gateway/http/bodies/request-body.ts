@@ -56,10 +56,16 @@ const shown = (text: string): string =>
     .replace(/[^\x20-\x7e]/g, '?')
 
 /**
- * Reads the whole body, at most `limitBytes`. A body of one chunk is passed on without a copy. Rejects with the refusals of `admitBody`, with
- * `bodies_refused`, and with `ClientGoneError`.
+ * Reads the whole body, at most `limitBytes`, and resolves with what `made` returns for it. A body of one chunk is passed on without a copy. Rejects with
+ * the refusals of `admitBody`, with `bodies_refused`, with `ClientGoneError`, and with the errors of `made`.
  */
-export function readBody(request: IncomingMessage, response: ServerResponse, limitBytes: number, upload: Upload): Promise<Buffer> {
+export function readBody<T>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limitBytes: number,
+  upload: Upload,
+  made: (bytes: Buffer) => T | Promise<T>,
+): Promise<T> {
   const refused = admitBody(request, response, limitBytes, upload)
   if (refused !== null) return Promise.reject(refused)
   return new Promise((resolve, reject) => {
@@ -79,7 +85,11 @@ export function readBody(request: IncomingMessage, response: ServerResponse, lim
     })
     request.on('end', () => {
       upload.arrived()
-      resolve(pieces.joined())
+      try {
+        resolve(made(pieces.joined()))
+      } catch (error) {
+        reject(error)
+      }
     })
     // A connection that ends in the middle emits an error first and a close after it.
     request.on('error', error => stop('code' in error && error.code === 'ECONNRESET' ? new ClientGoneError() : error))

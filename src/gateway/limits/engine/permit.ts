@@ -275,8 +275,16 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 
   /** Returns the daily unit of the call. */
   #counts(): Amounts {
+    const known = countsOf.get(this.#counters)
+    if (known !== undefined) return known
     const counts: (readonly [string, string])[] = []
-    for (const { metric, id, idText } of this.#counters) if (metric === 'daily' && id !== null) counts.push([idText, '1'])
+    let isFinal = true
+    for (const { metric, id, idText } of this.#counters) {
+      if (metric !== 'daily') continue
+      if (id === null) isFinal = false
+      else counts.push([idText, '1'])
+    }
+    if (isFinal) countsOf.set(this.#counters, counts)
     return counts
   }
 
@@ -319,6 +327,9 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#tools.opened.delete(this)
   }
 }
+
+/** The daily units by the counters of a caller, which all calls of that caller share. They are made once and stay in memory until the flush. */
+const countsOf = new WeakMap<readonly Counter[], Amounts>()
 
 const nothing = (): void => {}
 
