@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { banner } from './cli/operator/banner.ts'
-import { startGateway } from './composition/serve.ts'
+import type { RunningGateway, ServeOptions } from './composition/serve.ts'
 import { Supervisor } from './operations/workers/supervisor.ts'
 import { WorkerChannel } from './operations/workers/worker.ts'
 import { workerCount } from './operations/workers/worker-count.ts'
@@ -21,11 +21,17 @@ async function main(): Promise<void> {
 
 /** Runs one gateway in this process. */
 async function serve(config: Config): Promise<void> {
-  const gateway = await startGateway(config, { onGivenUp: error => end(error.message) })
+  const gateway = await start(config, { onGivenUp: error => end(error.message) })
   // Signals are handled before the output says that the gateway listens.
   stopOnSignals(() => gateway.stop())
   await collectGarbage()
   process.stdout.write(banner(gateway))
+}
+
+/** Starts a gateway in this process. Its code is loaded here, because a process that only supervises workers does not need it. */
+async function start(config: Config, options: ServeOptions): Promise<RunningGateway> {
+  const { startGateway } = await import('./composition/serve.ts')
+  return startGateway(config, options)
 }
 
 /** Runs WORKERS gateways in separate processes. SIGHUP replaces them one by one. */
@@ -60,7 +66,7 @@ function portOfWorker(words: readonly string[]): number | null {
 
 async function serveAsWorker(config: Config, count: number, port: number): Promise<void> {
   const channel = new WorkerChannel(systemClock, port)
-  const gateway = await startGateway(config, { workers: channel, onGivenUp: error => end(error.message) })
+  const gateway = await start(config, { workers: channel, onGivenUp: error => end(error.message) })
   stopOnSignals(() => gateway.stop())
   // A supervisor that was killed no longer passes connections on.
   process.once('disconnect', () => stopWith(() => gateway.stop()))

@@ -35,7 +35,7 @@ import { dialectOf } from '../gateway/providers/dialects.ts'
 import type { RouteCircuits } from '../gateway/routing/circuits/route-circuits.ts'
 import type { RouteHealth } from '../gateway/routing/circuits/route-health.ts'
 import type { Maintenance } from '../gateway/routing/outages/maintenance.ts'
-import { resolve } from '../gateway/routing/resolve.ts'
+import { Plans } from '../gateway/routing/plans.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
 import { cardDocuments } from '../mcp/documents/card-documents.ts'
 import type { Memory } from '../memory/memory.ts'
@@ -232,6 +232,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
   const people = orgServices(parts)
   const byok = createByok(parts)
   const routing = routingServices(parts, byok.providerKeys, byok.customServers)
+  const plans = new Plans({ catalog: () => catalog.snapshot, circuits, health, clock })
   const inference: InferenceDeps = {
     clock,
     ids,
@@ -249,7 +250,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     heldReplies: parts.heldReplies,
     heavyTurns: parts.heavyTurns,
     recheck: principal => agents.tokens.recheck(principal),
-    resolve: request => resolve(request, { catalog: catalog.snapshot, circuits: circuits.of(request.org.orgId), health: health.of(request.org.orgId), clock }),
+    resolve: request => plans.resolve(request),
     dearerRoute: (asked, model) => dearerRoute(catalog.snapshot, asked, model),
     observer: parts.routeObserver,
     watch: parts.watch.calls,

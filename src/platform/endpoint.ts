@@ -28,9 +28,9 @@ export interface Call<P extends Principal | null = Principal | null> {
   /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
   /** The checked `Idempotency-Key` of a charging call. */
-  readonly idempotencyKey?: string
+  readonly idempotencyKey?: string | undefined
   /** Path of the called endpoint, for behaviour that depends on it. */
-  readonly path?: string
+  readonly path?: string | undefined
   /** Aborts when the client disconnects, when the caller is revoked, and when the process must stop. */
   readonly signal: CancelSignal
   /** Public base URL of this gateway, without a trailing slash. */
@@ -40,9 +40,9 @@ export interface Call<P extends Principal | null = Principal | null> {
    */
   clientIp(): string
   /** The call's place in traces. Absent when the call is not traced. */
-  readonly trace?: TracePlace
+  readonly trace?: TracePlace | undefined
   /** Takes a place for a streamed reply until the reply ends. Absent when the caller already has one. Throws `places_taken`. */
-  readonly holdStream?: () => void
+  readonly holdStream?: (() => void) | undefined
   /** Is called for every route that a charging call tries. It must not throw. */
   readonly onRoute?: (step: RouteStep) => void
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { collectGarbage } from '../../src/platform/loop/collect-garbage.ts'
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const [main, gateway] = ['main', 'composition/serve'].map(name => fileURLToPath(new URL(`../../src/${name}.ts`, import.meta.url))) as [string, string]
 
 /** Returns the modules that a file imports when it is loaded. Types are not loaded, and `import()` loads later. */
 function importsOf(file: string): string[] {
@@ -12,8 +12,8 @@ function importsOf(file: string): string[] {
   return [...found].map(([, from, bare]) => from ?? bare ?? '')
 }
 
-/** Returns the packages that are loaded when the program starts, each with the files that import it. */
-function packagesAtStart(): Map<string, string[]> {
+/** Returns the files that are loaded with a file, and the packages that they import, each with these files. */
+function loadedWith(start: string): { readonly files: ReadonlySet<string>; readonly packages: ReadonlyMap<string, readonly string[]> } {
   const packages = new Map<string, string[]>()
   const seen = new Set<string>()
   const visit = (file: string): void => {
@@ -24,17 +24,22 @@ function packagesAtStart(): Map<string, string[]> {
       else if (!name.startsWith('node:')) packages.set(name, [...(packages.get(name) ?? []), file])
     }
   }
-  visit(main)
-  expect(seen.size).toBeGreaterThan(500)
-  return packages
+  visit(start)
+  return { files: seen, packages }
 }
 
 describe('the memory of a start', () => {
   it('loads no package that few processes use', () => {
-    const packages = packagesAtStart()
+    const { files, packages } = loadedWith(gateway)
+    expect(files.size).toBeGreaterThan(500)
     expect([...packages.keys()]).toContain('undici')
     const rare = /^(?:@modelcontextprotocol\/|@aws-sdk\/|@smithy\/|@opentelemetry\/|nodemailer$|sharp$|music-metadata$)/
     expect([...packages].filter(([name]) => rare.test(name))).toEqual([])
+  })
+
+  it('loads no gateway into the process that supervises workers', () => {
+    expect([...loadedWith(main).files]).not.toContain(gateway)
+    expect(loadedWith(main).files.size).toBeLessThan(60)
   })
 
   it('collects the garbage that a start leaves', async () => {

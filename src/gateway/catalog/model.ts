@@ -68,7 +68,16 @@ export interface Route {
 export type RouteId = string
 export const routeId = (route: Route): RouteId => `${route.provider.id}/${route.modelId}`
 /** Returns the key of a route's circuit, averages and maintenance. Callers never see it. */
-export const stateKeyOf = (route: Route): RouteId => route.stateKey ?? routeId(route)
+export function stateKeyOf(route: Route): RouteId {
+  const known = stateKeys.get(route)
+  if (known !== undefined) return known
+  const made = route.stateKey ?? routeId(route)
+  stateKeys.set(route, made)
+  return made
+}
+
+/** Every call asks for the key of its route several times, so it is made once. */
+const stateKeys = new WeakMap<Route, RouteId>()
 
 export interface Model extends ModelTraits {
   readonly id: string

@@ -8,12 +8,13 @@ import { brHeader } from '../wire/response-headers.ts'
 import type { Meter } from './charge/meter.ts'
 import { thinksUnseen } from './charge/thinks-unseen.ts'
 import type { InferenceDeps } from './deps.ts'
-import type { Kind } from './kinds/kind.ts'
+import type { Kind, PerformContext } from './kinds/kind.ts'
 import type { ParsedRequest } from './kinds/request.ts'
 import { refusedOwnKey } from './own-key-advice.ts'
 import type { BytesAnswer, ClientError, Failed, Performed, ReplyHeaders, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { replyWait } from './replies/reply-wait.ts'
 import { UnreadReplyError } from './replies/unread-usage.ts'
+import type { BillOf } from './stream/stream-adapter.ts'
 
 /**
  * The result of a dial. `served` reports to routing that the route has served the call. It is called at the end of a stream that the provider
@@ -40,32 +41,26 @@ export interface DialEnds {
  * has received nothing while this runs, so a failover is invisible to the caller. After the first byte there is no failover. Throws
  * `all_routes_failed`, `provider_unavailable_billing`, `reply_too_large`, `replies_refused`, or the signal's reason.
  */
-export async function dial(
-  { kind, plan, request, meter }: DialedCall,
-  { signal, recheck }: DialEnds,
-  deps: InferenceDeps,
-  onRoute?: Call['onRoute'],
-): Promise<Answer> {
+export async function dial({ kind, plan, request, meter }: DialedCall, ends: DialEnds, deps: InferenceDeps, onRoute?: Call['onRoute']): Promise<Answer> {
   const failures: Failed[] = []
-  const bill = meter.billOf
-  const priceAs = (route: Route): void => meter.priceAs(route)
+  const { signal } = ends
   const { attempts } = plan
   // When a route's circuit is half-open and another call probes the route, the route waits until the others have failed.
   let waiting: Attempt[] | null = null
   for (let index = 0; index < attempts.length + (waiting?.length ?? 0); index++) {
     const attempt = attempts[index] ?? waiting?.[index - attempts.length]
     if (attempt === undefined) break
-    if (attempt.afterRateLimit && !failures.some(({ attempt: { forwarded }, failure }) => forwarded && failure.status === 429)) continue
+    if (attempt.afterRateLimit && !failures.some(isRateLimitOfForwarded)) continue
     if (!deps.observer.begins(attempt, meter.orgId) && index < attempts.length) {
       waiting ??= []
       waiting.push(attempt)
       continue
     }
-    recheck()
+    ends.recheck()
     signal.throwIfAborted()
     await meter.opens(attempt)
     // The journal writes the record at the end of this turn of the event loop, so a revocation may have come in the meantime.
-    recheck()
+    ends.recheck()
     signal.throwIfAborted()
     meter.dials()
     onRoute?.(stepOf(attempt, 'dialed'))
@@ -73,7 +68,7 @@ export async function dial(
     let result: Performed
     let thrown: unknown = null
     try {
-      result = await kind.perform(attempt, { kind, request, orgId: meter.orgId, signal, deps, bill, priceAs })
+      result = await kind.perform(attempt, new DialContext(kind, request, signal, deps, meter))
     } catch (error) {
       if (isUnread(error) && !signal.aborted && attempt.route.provider.userGiven !== true) throw await unread(error, attempt, meter, deps)
       result = failureOf(error, attempt, signal, meter, deps)
@@ -97,6 +92,37 @@ export async function dial(
   throw allFailed(failures, request)
 }
 
+const isRateLimitOfForwarded = ({ attempt: { forwarded }, failure }: Failed): boolean => forwarded === true && failure.status === 429
+
+/** The arguments of a performer. */
+class DialContext implements PerformContext {
+  readonly kind: Kind
+  readonly request: ParsedRequest
+  readonly signal: CancelSignal
+  readonly deps: InferenceDeps
+  readonly #meter: Meter
+
+  constructor(kind: Kind, request: ParsedRequest, signal: CancelSignal, deps: InferenceDeps, meter: Meter) {
+    this.kind = kind
+    this.request = request
+    this.signal = signal
+    this.deps = deps
+    this.#meter = meter
+  }
+
+  get orgId(): number {
+    return this.#meter.orgId
+  }
+
+  get bill(): BillOf {
+    return tokens => this.#meter.billOf(tokens)
+  }
+
+  priceAs(route: Route): void {
+    this.#meter.priceAs(route)
+  }
+}
+
 function stepOf({ route, model, byok }: Attempt, outcome: RouteStep['outcome'], why?: string): RouteStep {
   const residency = route.residency === 'india' ? 'india' : 'global'
   return { outcome, provider: route.provider.id, model: model.id, residency, byok, ...(why === undefined ? {} : { why }) }
@@ -115,9 +141,19 @@ function begun(
   // The rate limit headers of a caller's own credential say nothing about the platform's rate limit.
   const shared = attempt.byok ? {} : headers
   // A stream counts as a success only at its end. A route that always breaks off after its first chunk must open the circuit.
-  if (answer.kind !== 'whole') return { ...answer, served: () => observer.succeeded(attempt, meter.orgId, firstByteMs, shared) }
+  if (answer.kind !== 'whole') return servedLater(answer, meter.orgId, firstByteMs, shared, observer)
   observer.succeeded(attempt, meter.orgId, firstByteMs, shared)
   return answer
+}
+
+function servedLater(
+  answer: StreamAnswer | BytesAnswer,
+  orgId: number,
+  firstByteMs: number,
+  headers: ReplyHeaders,
+  observer: InferenceDeps['observer'],
+): Answer {
+  return { ...answer, served: () => observer.succeeded(answer.attempt, orgId, firstByteMs, headers) }
 }
 
 /**

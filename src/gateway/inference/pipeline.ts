@@ -10,7 +10,7 @@ import type { Outcome } from '../usage/events/record.ts'
 import { exactNumbersOf, isHeavy, parseAhead } from '../wire/json/json-body.ts'
 import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
-import { admitCall, isDebited } from './admit-call.ts'
+import { type AdmittedCall, type AskedCall, admitCall, isDebited } from './admit-call.ts'
 import { clientErrorReply } from './attempt/refusals.ts'
 import type { CallTrace } from './call-trace.ts'
 import { type ChargedAgent, Meter } from './charge/meter.ts'
@@ -59,7 +59,7 @@ async function serveCall(
   const principal = bearer(call.principal)
   const startedAtMs = base.clock.monotonicMs()
   const inTurn = inTurnOf(input, call, base)
-  const parsed = inTurn === undefined ? kind.parse(input) : await parsedInTurns(input.bytes, inTurn, () => kind.parse(input))
+  const parsed = inTurn === undefined ? kind.parse(input) : await parseInTurn(kind, input, inTurn)
   if (parsed.stream) call.holdStream?.()
   const exact = exactNumbersOf(input.bytes)
   const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
@@ -71,7 +71,7 @@ async function serveCall(
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
   const asked = { kind, parsed, principal, agent, org, eventId }
   // Admission translates the request to check that the first route can express it, so a heavy body takes a turn.
-  const admitted = inTurn === undefined ? admitCall(asked, deps) : inTurn(() => admitCall(asked, deps))
+  const admitted = inTurn === undefined ? admitCall(asked, deps) : admitInTurn(asked, deps, inTurn)
   const { plan, request, permit } = admitted instanceof Promise ? await admitted : admitted
   trace?.planned(plan.model.id, request.stream)
   const { watch: counted } = deps
@@ -93,7 +93,12 @@ async function serveCall(
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input), exact)
   let isStream = false
   try {
-    const answer = await dialConfirmed(leavable, watch, deps, call.onRoute).catch((error: unknown) => endUnanswered(error, meter, watch))
+    let answer: Answer
+    try {
+      answer = await dialConfirmed(leavable, watch, deps, call.onRoute)
+    } catch (error) {
+      answer = await endUnanswered(error, meter, watch)
+    }
     const { departure } = watch
     if (departure !== null && (departure.hasLeft || (departure.aborted && answer.kind === 'whole'))) {
       await settleLeft(answer, leavable, departure, deps)
@@ -105,7 +110,7 @@ async function serveCall(
         const settled = meter.settle(usage, estimated, 'ok', 200)
         if (settled !== undefined) await settled
         const headers = headersOf(plan, answer, meter, meter.latencyMs)
-        headers[brHeader.costInr] = String(meter.billOf(usage).cost_inr)
+        headers[brHeader.costInr] = String(meter.costInrOf(usage))
         const shown = exactBytes(body, exact)
         return kept(reply.bytes(shown instanceof Promise ? await shown : shown, headers), content, deps)
       }
@@ -130,6 +135,16 @@ async function serveCall(
     if (!isStream) watch.end()
   }
 }
+
+// These two are functions of their own because a function that makes closures keeps its variables on the heap, for light bodies too.
+
+const parseInTurn = (kind: Kind, input: CallInput, inTurn: InTurn): Promise<ParsedRequest> => parsedInTurns(input.bytes, inTurn, () => kind.parse(input))
+
+async function admitInTurn(asked: AskedCall, deps: InferenceDeps, inTurn: InTurn): Promise<AdmittedCall> {
+  return await inTurn(() => admitCall(asked, deps))
+}
+
+type InTurn = NonNullable<InferenceDeps['inTurn']>
 
 /** Returns the function that does work on a heavy body. Undefined when the body is light. Throws `bad_request`. */
 export function inTurnOf(
@@ -180,18 +195,49 @@ function watchCall(leavable: LeavableCall, call: Call, deps: InferenceDeps): Wat
   const watch = watchAgent(leavable.principal, leavable.agent, call, deps)
   const departure = departureOf(leavable, watch, deps)
   if (departure === null) return watch
-  const end = (): void => {
-    departure.dispose()
-    watch.end()
+  return {
+    isNamed: watch.isNamed,
+    signal: departure,
+    departure,
+    recheck: () => watch.recheck(),
+    confirm: () => watch.confirm(),
+    end() {
+      departure.dispose()
+      watch.end()
+    },
   }
-  return { ...watch, signal: departure, departure, end }
+}
+
+/** The watch of a call that nobody but its own credential can end. It is a class because nearly every call has one. */
+class OwnWatch implements Watch {
+  readonly isNamed = false
+  readonly departure = null
+  readonly signal: CancelSignal
+  readonly #principal: BearerPrincipal
+  readonly #deps: InferenceDeps
+
+  constructor(signal: CancelSignal, principal: BearerPrincipal, deps: InferenceDeps) {
+    this.signal = signal
+    this.#principal = principal
+    this.#deps = deps
+  }
+
+  recheck(): void {
+    this.#deps.recheck(this.#principal)
+  }
+
+  confirm(): void {}
+
+  end(): void {}
 }
 
 /** A plain key's call in an agent's name ends when that agent ends. Otherwise the label would be a way around the kill switch. */
 function watchAgent(principal: BearerPrincipal, agent: ChargedAgent, call: Call, deps: InferenceDeps): Watch {
   const { agentId, ancestorIds } = agent
-  if (principal.kind === 'agent' || agentId === null)
-    return { isNamed: false, signal: call.signal, recheck: () => deps.recheck(principal), confirm: () => {}, departure: null, end: () => {} }
+  return principal.kind === 'agent' || agentId === null ? new OwnWatch(call.signal, principal, deps) : watchNamed(principal, agentId, ancestorIds, call, deps)
+}
+
+function watchNamed(principal: BearerPrincipal, agentId: number, ancestorIds: readonly number[], call: Call, deps: InferenceDeps): Watch {
   const controller = new AbortController()
   return {
     isNamed: true,
@@ -241,8 +287,12 @@ function agentOfLabel(named: NamedAgent | null, label: string, principal: KeyPri
 
 /** Dials unless the named agent, if there is one, is revoked. Errors come as rejections of the promise, never as exceptions. */
 function dialConfirmed(call: LeavableCall, watch: Watch, deps: InferenceDeps, onRoute: Call['onRoute']): Promise<Answer> {
-  const go = (): Promise<Answer> => dial(call, watch, deps, onRoute)
-  return watch.isNamed ? Promise.resolve().then(watch.confirm).then(go) : go()
+  return watch.isNamed ? dialNamed(call, watch, deps, onRoute) : dial(call, watch, deps, onRoute)
+}
+
+async function dialNamed(call: LeavableCall, watch: Watch, deps: InferenceDeps, onRoute: Call['onRoute']): Promise<Answer> {
+  await watch.confirm()
+  return dial(call, watch, deps, onRoute)
 }
 
 /** Settles a call without an answer as failed, or releases it when nothing was dialed. Always throws. */

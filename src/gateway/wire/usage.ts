@@ -77,15 +77,15 @@ export function usageFromOpenAi(usage: unknown): TokenUsage | null {
   const cacheWriteLongTokens = isObject(details) ? tokenCount(details['cache_write_1h_tokens']) : null
   const reasoning = detail(usage['completion_tokens_details'], 'reasoning_tokens')
   const isBeside = reasoning > 0 && (tokenCount(usage['total_tokens']) ?? 0) >= promptTokens + completionTokens + reasoning
-  return {
+  const plain = {
     promptTokens,
     completionTokens: isBeside ? completionTokens + reasoning : completionTokens,
     cachedTokens,
     cacheWriteTokens: Math.min(promptTokens - cachedTokens, detail(usage['prompt_tokens_details'], 'cache_write_tokens')),
-    ...(cacheWriteLongTokens === null ? {} : { cacheWriteLongTokens }),
-    ...(audioTokens === 0 ? {} : { audioTokens }),
     reasoningTokens: isBeside ? reasoning : Math.min(completionTokens, reasoning),
   }
+  if (cacheWriteLongTokens === null && audioTokens === 0) return plain
+  return { ...plain, ...(cacheWriteLongTokens === null ? {} : { cacheWriteLongTokens }), ...(audioTokens === 0 ? {} : { audioTokens }) }
 }
 
 /** Reads the `usage` block of an embeddings reply, which has no completion. */

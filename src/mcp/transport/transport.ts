@@ -136,7 +136,7 @@ export function createMcp(deps: McpDeps): Mcp {
       const agentLabel = agentLabelOf(request.headers[agentIdHeader])
       checkMediaTypes(request.headers)
       const upload = uploadOf(principal, response, deps)
-      const bytes = textBytes(await readBody(request, response, bodyLimitBytes, upload))
+      const bytes = await readBody(request, response, bodyLimitBytes, upload, textBytes)
       const parsed = await parseRpcBody(bytes, request.headers['mcp-protocol-version'])
       if ('refusal' in parsed) return writeRefusal(response, parsed.refusal)
       const full = upload.weigh(valueRoomBytes(bytes, managementBounds))
@@ -188,7 +188,7 @@ class LazyEras {
 
   endSubscriptions(): void {
     this.#isEnding = true
-    void this.#loading?.then(eras => eras.endSubscriptions())
+    this.#loading?.then(eras => eras.endSubscriptions()).catch(() => undefined)
   }
 
   async close(): Promise<void> {

@@ -14,10 +14,10 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Buffer | string
+  readonly body?: Buffer | string | undefined
   readonly signal?: CancelSignal
   /** Override the timeouts of the client. */
-  readonly headersTimeoutMs?: number
+  readonly headersTimeoutMs?: number | undefined
   readonly bodyTimeoutMs?: number
 }
 

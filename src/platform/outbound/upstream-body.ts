@@ -7,6 +7,8 @@ import type { RoomOfReply } from './held-replies.ts'
 
 /** The body of an upstream reply. Read it once, as chunks or as a whole, or destroy it. Decision 0081 gives the reasons. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
+  /** Returns the whole body when it has arrived in one piece of at most `maxBytes`, as nearly all short bodies do. Null otherwise; it is then still unread. */
+  arrived(maxBytes: number): Buffer | null
   /**
    * Returns the whole body as one buffer, synchronously when it has already arrived. Throws BodyTooLargeError above the limit. With `room`, it waits
    * whenever there is no room for the bytes that have arrived.
@@ -252,22 +254,28 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     this.#done()
   }
 
+  arrived(maxBytes: number): Buffer | null {
+    const only = this.#onlyPiece(maxBytes)
+    return only === null ? null : this.#taken(only)
+  }
+
   buffer(maxBytes: number, room?: RoomOfReply): Buffer | Promise<Buffer> {
-    // A short reply usually arrives in one piece together with its headers.
-    const [only] = this.#chunks
-    if (
-      this.#ended &&
-      !this.#failed &&
-      this.#chunks.length === 1 &&
-      Buffer.isBuffer(only) &&
-      only.byteLength <= maxBytes &&
-      room?.take(only.byteLength) !== false
-    ) {
-      this.#chunks = []
-      this.#unreadBytes = 0
-      return only
-    }
+    const only = this.#onlyPiece(maxBytes)
+    if (only !== null && room?.take(only.byteLength) !== false) return this.#taken(only)
     return this.#collect(maxBytes, room)
+  }
+
+  /** Returns the body when it has arrived in one piece. A short body usually arrives so, together with its headers. */
+  #onlyPiece(maxBytes: number): Buffer | null {
+    if (!this.#ended || this.#failed || this.#chunks.length !== 1) return null
+    const only = this.#chunks[0]
+    return Buffer.isBuffer(only) && only.byteLength <= maxBytes ? only : null
+  }
+
+  #taken(only: Buffer): Buffer {
+    this.#chunks = []
+    this.#unreadBytes = 0
+    return only
   }
 
   async #collect(maxBytes: number, room: RoomOfReply | undefined): Promise<Buffer> {

@@ -55,10 +55,16 @@ const shown = (text: string): string =>
     .replace(/[^\x20-\x7e]/g, '?')
 
 /**
- * Reads the whole body, at most `limitBytes`. A body of one chunk is passed on without a copy. Rejects with the refusals of `admitBody`, with
- * `bodies_refused`, and with `ClientGoneError`.
+ * Reads the whole body, at most `limitBytes`, and resolves with what `made` returns for it. A body of one chunk is passed on without a copy. Rejects with
+ * the refusals of `admitBody`, with `bodies_refused`, with `ClientGoneError`, and with the errors of `made`.
  */
-export function readBody(request: IncomingMessage, response: ServerResponse, limitBytes: number, upload: Upload): Promise<Buffer> {
+export function readBody<T>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limitBytes: number,
+  upload: Upload,
+  made: (bytes: Buffer) => T | Promise<T>,
+): Promise<T> {
   const refused = admitBody(request, response, limitBytes, upload)
   if (refused !== null) return Promise.reject(refused)
   return new Promise((resolve, reject) => {
@@ -78,7 +84,11 @@ export function readBody(request: IncomingMessage, response: ServerResponse, lim
     })
     request.on('end', () => {
       upload.arrived()
-      resolve(pieces.joined())
+      try {
+        resolve(made(pieces.joined()))
+      } catch (error) {
+        reject(error)
+      }
     })
     // When a connection ends in the middle of a body, Node.js emits an error first and then a close.
     request.on('error', error => stop('code' in error && error.code === 'ECONNRESET' ? new ClientGoneError() : error))

@@ -1,5 +1,5 @@
 import type { AnyRow, Call } from '../../../platform/endpoint.ts'
-import { fail } from '../../../platform/errors.ts'
+import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { type AccessRule, mayCall, type Principal } from '../../../platform/security/principal.ts'
 import { type ActCall, type ActDeps, isAudited, recordForbidden, runAudited } from './audited-actions.ts'
 import type { parseInput } from './validate.ts'
@@ -31,25 +31,48 @@ export interface RowRun {
  * order, a caller without the right learns nothing about the configuration, and the gateway does not read that caller's body. Throws the refusal of the
  * first step that refuses, or the handler's error.
  */
-export async function runRow(run: RowRun, deps: ActDeps & { readonly services: object }): Promise<unknown> {
-  const { row, principal } = run
+export async function runRow(run: RowRun, deps: RowDeps): Promise<unknown> {
   const admitted = run.admit()
   if (admitted !== undefined) await admitted
-  if (principal !== null) {
-    const verdict = mayCall(principal, run.access)
-    if (!verdict.ok) {
-      if (isAudited(row)) await recordForbidden(run.act(principal), deps)
-      throw fail('forbidden', { message: verdict.why })
-    }
-  }
-  row.requires?.(deps.services)
+  const refused = refusalOf(run, deps)
+  if (refused !== null) throw await refused
   const call = run.call()
   const read = run.read()
-  const input = read instanceof Promise ? await read : read
-  const handle = (): unknown => row.handle(deps.services, input, call)
+  return handleRow(run, read instanceof Promise ? await read : read, call, deps)
+}
+
+/** The dependencies of the steps. */
+export type RowDeps = ActDeps & { readonly services: object }
+
+/**
+ * Checks the access rule and the requirements of a row. Returns null, or the refusal of the rule after its line in the audit trail is written. Throws the
+ * refusal of the requirements. This function and `handleRow` are steps of `runRow`. `serveRow` calls them itself, because each call of HTTP then needs fewer
+ * promises.
+ */
+export function refusalOf(run: RowRun, deps: RowDeps): Promise<GatewayError> | null {
+  const { row, principal } = run
+  const verdict = principal === null ? null : mayCall(principal, run.access)
+  if (principal !== null && verdict?.ok === false) return forbidden(run, principal, verdict.why, deps)
+  row.requires?.(deps.services)
+  return null
+}
+
+async function forbidden(run: RowRun, principal: Principal, why: string, deps: RowDeps): Promise<GatewayError> {
+  if (isAudited(run.row)) await recordForbidden(run.act(principal), deps)
+  return fail('forbidden', { message: why })
+}
+
+/** Calls the handler of a row, for an audited act after its line in the audit trail. */
+export function handleRow(run: RowRun, input: ParsedInput, call: Call, deps: RowDeps): unknown {
+  const { row, principal } = run
   // For some inputs of a row, the audit line has a name of its own.
   const special = typeof row.audit === 'function' ? row.audit(input) : null
-  if (principal === null || (special === null && !isAudited(row))) return handle()
+  if (principal === null || (special === null && !isAudited(row))) return row.handle(deps.services, input, call)
   const act = run.act(principal)
-  return runAudited(special === null ? act : { ...act, name: special }, deps, handle)
+  return runAct(special === null ? act : { ...act, name: special }, row, input, call, deps)
+}
+
+/** Runs an act. It is a function of its own so that other calls make no closure. */
+function runAct(act: ActCall, row: AnyRow, input: ParsedInput, call: Call, deps: RowDeps): unknown {
+  return runAudited(act, deps, () => row.handle(deps.services, input, call))
 }

@@ -17,7 +17,7 @@ import { noRoomError } from '../replies/no-room.ts'
 import { eventsOfReply, ReadyEvents } from '../replies/reply-shapes.ts'
 import { replyWait } from '../replies/reply-wait.ts'
 import { priceAsNamed } from '../replies/served-model.ts'
-import { readInTurn, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
+import { readInTurn, shortReplyBytes, shortWhole, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
 import { ChatRelayAdapter } from '../stream/chat-relay-adapter.ts'
 import { RelayAdapter, type StreamAdapter, TranslatedAdapter } from '../stream/stream-adapter.ts'
 import { type AttemptContext, echoFor, failed, replyContext } from './attempt-context.ts'
@@ -112,18 +112,41 @@ function withDropped(
   return { ...headers, [brHeader.droppedParams]: headerValue([...new Set([...byClient, ...names])].join(',')) }
 }
 
-async function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContext): Promise<Performed> {
-  const { attempt, dialect, context } = attemptContext
+/** Sends the request and reads the reply. It is no async function, because those cost more than one `then`. */
+function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContext): Promise<Performed> {
+  const { attempt, context } = attemptContext
   const wait = replyWait(context.kind, context.request, attempt.model, context.deps.timeouts)
-  const timed = wait === null ? outgoing : { ...outgoing, headersTimeoutMs: wait.ms }
-  const reply = decodedReply(await send(attempt, timed, context.signal, context.deps), attempt.route.provider.userGiven === true)
+  return send(attempt, outgoing, context.signal, context.deps, wait?.ms).then(reply => received(reply, attemptContext))
+}
+
+function received(encoded: OutboundReply, attemptContext: AttemptContext): Performed | Promise<Performed> {
+  const { attempt, dialect, context } = attemptContext
+  const reply = decodedReply(encoded, attempt.route.provider.userGiven === true)
   if (reply.status < 200 || reply.status >= 300) return readRefusal(reply, attempt, dialect, context.request)
   const onward = isRelayed(attempt, context.request)
     ? { ...attemptContext, headers: { ...relayedHeaders(reply.headers), ...attemptContext.headers } }
     : attemptContext
+  const short = arrivedReply(reply, onward)
+  if (short !== null) return short
   if (context.request.stream && isOfType(reply, 'text/event-stream')) return beginStream(reply, onward)
-  const read = context.request.stream ? wholeAsStream : wholeReply
-  return context.deps.heldReplies.run(context.orgId, room => read(reply, onward, room))
+  return readInRoom(reply, onward)
+}
+
+/** Reads a whole reply while there is room for it. */
+function readInRoom(reply: OutboundReply, attemptContext: AttemptContext): Promise<Performed> {
+  const { request, orgId, deps } = attemptContext.context
+  const read = request.stream ? wholeAsStream : wholeReply
+  return deps.heldReplies.run(orgId, room => read(reply, attemptContext, room))
+}
+
+/** Returns the answer of a short whole reply that has arrived completely. Null for any other reply. */
+function arrivedReply(reply: OutboundReply, attemptContext: AttemptContext): Performed | null {
+  const { stream, operation } = attemptContext.context.request
+  if (stream || operation !== 'chat' || isOfType(reply, 'text/event-stream')) return null
+  const bytes = reply.body.arrived(shortReplyBytes)
+  if (bytes === null) return null
+  const found = shortWhole(bytes, reply.status, attemptContext)
+  return 'failure' in found ? found : { answer: found, replyHeaders: reply.headers }
 }
 
 async function wholeReply(reply: OutboundReply, attemptContext: AttemptContext, room: RoomOfReply): Promise<Performed> {

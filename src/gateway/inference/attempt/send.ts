@@ -9,37 +9,52 @@ import { restoredInPieces } from '../exact-pieces.ts'
 type Outgoing = Pick<UpstreamRequest, 'url' | 'headers'> & {
   readonly method: 'GET' | 'POST'
   readonly body?: Buffer | string
-  /** How long the first byte is waited for, in milliseconds. Left out: FIRST_BYTE_TIMEOUT_MS. */
-  readonly headersTimeoutMs?: number
 }
 
 /**
  * Sends a request of an attempt. A provider of the catalog is called directly, and a server that a user registered through the guard. Numbers
- * get the digits back that the caller sent, in a heavy body in turns. Throws `bad_request` for digits that would be sent far more often than
+ * get the digits back that the caller sent, in a heavy body in turns. `headersTimeoutMs` is how long the first byte is waited for; left out:
+ * FIRST_BYTE_TIMEOUT_MS. Throws `bad_request` for digits that would be sent far more often than
  * they came.
  */
 export function send(
   attempt: Attempt,
   outgoing: Outgoing,
   signal: CancelSignal,
-  { outbound, exact, inTurn }: Pick<InferenceDeps, 'outbound' | 'exact' | 'inTurn'>,
+  deps: Pick<InferenceDeps, 'outbound' | 'exact' | 'inTurn'>,
+  headersTimeoutMs?: number,
 ): Promise<OutboundReply> {
   const { body } = outgoing
-  if (body === undefined || exact === undefined) return sendAsIs(attempt, outgoing, signal, outbound)
-  if (inTurn === undefined) return sendAsIs(attempt, { ...outgoing, body: exact.restored(body, exact.room()) }, signal, outbound)
-  return restoredInPieces(body, exact, work => inTurn(work, signal), exact.room()).then(restored =>
-    sendAsIs(attempt, { ...outgoing, body: restored }, signal, outbound),
-  )
+  if (body === undefined || deps.exact === undefined) return sendAsIs(attempt, outgoing, body, signal, deps.outbound, headersTimeoutMs)
+  return sendRestored(attempt, outgoing, body, signal, deps, headersTimeoutMs)
+}
+
+async function sendRestored(
+  attempt: Attempt,
+  outgoing: Outgoing,
+  body: Buffer | string,
+  signal: CancelSignal,
+  { outbound, exact, inTurn }: Pick<InferenceDeps, 'outbound' | 'exact' | 'inTurn'>,
+  headersTimeoutMs: number | undefined,
+): Promise<OutboundReply> {
+  const restored =
+    exact === undefined
+      ? body
+      : inTurn === undefined
+        ? exact.restored(body, exact.room())
+        : await restoredInPieces(body, exact, work => inTurn(work, signal), exact.room())
+  return sendAsIs(attempt, outgoing, restored, signal, outbound, headersTimeoutMs)
 }
 
 function sendAsIs(
   { route: { provider } }: Attempt,
-  { method, url, headers, body, headersTimeoutMs }: Outgoing,
+  { method, url, headers }: Outgoing,
+  body: Buffer | string | undefined,
   signal: CancelSignal,
   outbound: InferenceDeps['outbound'],
+  headersTimeoutMs: number | undefined,
 ): Promise<OutboundReply> {
-  const wait = headersTimeoutMs === undefined ? undefined : { headersTimeoutMs }
-  const outgoing = body === undefined ? { method, url, headers, signal, ...wait } : { method, url, headers, body, signal, ...wait }
+  const outgoing = { method, url, headers, body, signal, headersTimeoutMs }
   return provider.userGiven === true ? outbound.toUserUrl(outgoing).catch(refused) : outbound.toProvider(outgoing)
 }
 

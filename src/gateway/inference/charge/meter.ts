@@ -82,9 +82,6 @@ function farther(before: UsageEvent['residency'] | null, next: UsageEvent['resid
 /** The time after which a stream shows how fast the model writes. */
 const measuredMinMs = 1000
 
-const idempotent = { idempotent: true } as const
-const none = {}
-
 /** Keeps the account of one call. It knows the hold of the call and its cost so far, and ends the call exactly once. */
 export class Meter {
   readonly #permit: Permit<UsageEvent>
@@ -102,6 +99,7 @@ export class Meter {
   /** The reply that is charged when no route answers. Null while no provider has made one that the caller does not get. */
   #late: LateReply | null = null
   #ended = false
+  #settledCostUinr: bigint | null = null
 
   constructor(permit: Permit<UsageEvent>, input: MeterInput, clock: Clock) {
     this.#permit = permit
@@ -318,7 +316,7 @@ export class Meter {
   }
 
   /** Returns the cost of this usage on the serving route, as the caller sees it. */
-  readonly billOf = (tokens: TokenUsage): Bill => {
+  billOf(tokens: TokenUsage): Bill {
     const attempt = this.#attempt
     const valueUinr =
       attempt === null ? 0n : priceTokens(attempt.route.price, cappedAt(asCharged(tokens, attempt.route, this.#input.request), this.#input.request.maxTokens))
@@ -326,11 +324,17 @@ export class Meter {
     return { cost_inr: this.#isFree(attempt) ? 0 : value, value_inr: value, provider: attempt?.route.provider.id ?? '' }
   }
 
+  /** Returns the cost of the settled call in rupees; before its end, the cost of this usage. */
+  costInrOf(tokens: TokenUsage): number {
+    return this.#settledCostUinr === null ? this.billOf(tokens).cost_inr : inrFromUinr(this.#settledCostUinr)
+  }
+
   /** Ends the call with its usage. A returned promise resolves once the record is in the journal. */
   settle(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): void | Promise<void> {
     if (this.#ended) return
     this.#ended = true
     const event = this.#event(cappedAt(tokens, this.#input.request.maxTokens), estimated || tokens.doubt !== undefined, outcome, status)
+    this.#settledCostUinr = event.costUinr
     if (tokens.doubt !== undefined && this.#attempt !== null) this.#input.watch?.usageDoubted(this.#attempt, tokens.doubt)
     this.#input.watch?.settled(event)
     this.#input.trace?.settled(event)
@@ -409,8 +413,9 @@ export class Meter {
   #event(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): UsageEvent {
     const { kind, request, principal, agent, requestId, startedAtMs } = this.#input
     const attempt = this.#attempt
-    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, asCharged(tokens, attempt.route, request))
-    return {
+    // The record before a dial has no usage yet.
+    const valueUinr = attempt === null || tokens === noUsage ? 0n : priceTokens(attempt.route.price, asCharged(tokens, attempt.route, request))
+    const event: UsageEvent = {
       id: this.#permit.eventId,
       atMs: this.#permit.admittedAtMs,
       requestId,
@@ -441,7 +446,7 @@ export class Meter {
       costUinr: this.#isFree(attempt) ? 0n : valueUinr,
       latencyMs: Math.round(this.#clock.monotonicMs() - startedAtMs),
       firstByteMs: this.#firstByteMs === null ? null : Math.round(this.#firstByteMs),
-      ...(this.#input.idempotent ? idempotent : none),
     }
+    return this.#input.idempotent ? { ...event, idempotent: true } : event
   }
 }

@@ -37,8 +37,7 @@ export const performTranscription: Performer = async (attempt, context) => {
   const { call, dropped } = withheldTranscription(request.call, attempt)
   const outgoing = written(() => style.transcription(call, targetOf(attempt), boundary))
   const wait = replyWait(context.kind, request, attempt.model, deps.timeouts)
-  const timed = wait === null ? outgoing : { ...outgoing, headersTimeoutMs: wait.ms }
-  const reply = decodedReply(await send(attempt, timed, context.signal, deps), attempt.route.provider.userGiven === true)
+  const reply = decodedReply(await send(attempt, outgoing, context.signal, deps, wait?.ms), attempt.route.provider.userGiven === true)
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const type = typeOf(reply)
   const headers = droppedHeaders([...dropped, ...outgoing.dropped])

@@ -107,6 +107,11 @@ class DecodedBody implements UpstreamBody {
     this.#nudge?.()
   }
 
+  /** The decoder works in the background, so no body has arrived. */
+  arrived(): null {
+    return null
+  }
+
   async buffer(maxBytes: number, room?: RoomOfReply): Promise<Buffer> {
     const parts = new BodyPieces()
     for await (const part of this.#stream as AsyncIterable<Buffer>) {

@@ -7,11 +7,12 @@ import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import { errorOfChoices } from '../../wire/chat/chat-choice-error.ts'
 import { anyJsonMaxBytes, isBoundedInTurns, operatorReplyBounds, ownReplyBounds } from '../../wire/json/json-bounds.ts'
-import type { LeanJson } from '../../wire/json/number-lists.ts'
+import { asItIs, type LeanJson } from '../../wire/json/number-lists.ts'
 import { modelAt, withModel } from '../../wire/model-echo.ts'
 import { ownEventMaxBytes } from '../../wire/sse/sse-events.ts'
 import { plainUsage, type TokenUsage, usageFromOpenAi, usageToOpenAi } from '../../wire/usage.ts'
 import { type AttemptContext, echoFor, failed, replyContext } from '../attempt/attempt-context.ts'
+import { type PlainReply, plainReplyOf } from '../attempt/plain-reply.ts'
 import { toolCallsAreSound } from '../attempt/tool-calls.ts'
 import { believed, isPlain, usageBoundsOf } from '../charge/believed.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
@@ -49,6 +50,30 @@ export async function readInTurn<T>(bytes: Buffer, status: number, attemptContex
   const reading = inTurn(() => readWhole(bytes, status, attemptContext))
   const read = reading instanceof Promise ? await reading : reading
   return 'failure' in read ? read : inTurn(() => write(read.value))
+}
+
+/** A reply up to this length is read without room, turn or promise. It is also the free part of each reply that the process keeps. */
+export const shortReplyBytes = anyJsonMaxBytes
+
+/** Returns a short reply as the answer for the client. It blocks the event loop for some microseconds only. Throws `bad_request` as `whole` does. */
+export function shortWhole(bytes: Buffer, status: number, attemptContext: AttemptContext): WholeAnswer | Failed {
+  const { isRelay, context } = attemptContext
+  const plain = isRelay && context.kind.format.id === 'openai' ? plainReplyOf(bytes) : null
+  const answer = plain === null ? null : plainWhole(bytes, plain, attemptContext)
+  if (answer !== null) return answer
+  const read = readWhole(bytes, status, attemptContext)
+  return 'failure' in read ? read : whole(asItIs(bytes), read.value, status, attemptContext)
+}
+
+/** Returns the answer for an ordinary reply. Null when its usage is doubtful, because the shown text must then be measured. */
+function plainWhole(bytes: Buffer, { model, modelFrom, modelTo, usage }: PlainReply, attemptContext: AttemptContext): WholeAnswer | null {
+  const { attempt, context } = attemptContext
+  const { request, kind } = context
+  if (!isPlain(usage, usageBoundsOf(request, attempt, kind.hasOutput), bytes.length)) return null
+  priceAsNamed(model, attemptContext)
+  const echo = echoFor(attemptContext)
+  const body = echo === null ? bytes : Buffer.concat([bytes.subarray(0, modelFrom), echo, bytes.subarray(modelTo)])
+  return answerOf(attemptContext, usage, false, body)
 }
 
 /** Returns the parsed reply `value` as the answer for the client. Throws `bad_request` when a part of the client's own body cannot be written back. */
@@ -141,7 +166,7 @@ function canBeWritten(body: Readonly<Fields>): boolean {
 }
 
 function answerOf({ attempt, headers }: AttemptContext, usage: TokenUsage, estimated: boolean, body: Uint8Array): WholeAnswer {
-  return { kind: 'whole', attempt, headers: { ...headers, ...jsonType }, usage, estimated, body }
+  return { kind: 'whole', attempt, headers: Object.keys(headers).length === 0 ? jsonType : { ...headers, ...jsonType }, usage, estimated, body }
 }
 
 /** Returns the believed part of a reported usage. The output is counted only when the figures are doubtful. A reply has no more characters than bytes. */

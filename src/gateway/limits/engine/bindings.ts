@@ -1,5 +1,6 @@
 /** Finds the counters that bind a caller. They are found once for each caller and period, and then reused until a cap, the day or the month changes. */
 import { LRUCache } from 'lru-cache'
+import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { endOfIstDayMs, endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
 import type { BudgetCache, BudgetEntry } from '../budgets/budget-cache.ts'
 import type { Charge } from '../journal/journal-records.ts'
@@ -47,6 +48,8 @@ export function scopesOf(request: Pick<AdmissionRequest, 'principal' | 'agentId'
 /** The cached bindings of callers. */
 export class Bindings {
   readonly #bindings = new LRUCache<string, Binding>({ max: bindingsMax })
+  /** The bindings of callers without agent, team and prepaid balance, so that their calls write no key. A principal lives as long as its key is cached. */
+  readonly #plain = new WeakMap<BearerPrincipal, Binding>()
   readonly #budgets: BudgetCache
   readonly #counters: CounterTable
   /** Increases when any binding may be out of date. */
@@ -59,11 +62,18 @@ export class Bindings {
 
   /** Returns the caller's binding when it is cached and fresh. */
   peek(request: AdmissionRequest, nowMs: number, monotonicMs: number): Binding | null {
-    const binding = this.#bindings.get(callerKey(request))
+    const binding = isPlain(request) ? (this.#plain.get(request.principal) ?? this.#remembered(request)) : this.#bindings.get(callerKey(request))
     if (binding === undefined || binding.version !== this.version || nowMs >= binding.validUntilMs) return null
     if (binding.dailyLimit !== request.principal.limits.dailyLimit) return null
     if (!areCapsOf(binding.running, request.policies)) return null
     return this.#budgets.areFresh(binding.entries, monotonicMs) ? binding : null
+  }
+
+  /** Returns the binding that another principal object of the same key has left. */
+  #remembered(request: AdmissionRequest): Binding | undefined {
+    const binding = this.#bindings.get(callerKey(request))
+    if (binding !== undefined) this.#plain.set(request.principal, binding)
+    return binding
   }
 
   /** Finds the binding. It asks the database for budgets that are not cached. */
@@ -97,6 +107,7 @@ export class Bindings {
       },
     }
     this.#bindings.set(callerKey(request), binding)
+    if (isPlain(request)) this.#plain.set(principal, binding)
     return binding
   }
 
@@ -115,6 +126,9 @@ export class Bindings {
 }
 
 const orgRef = (orgId: number): ScopeRef => ({ orgId, scope: 'org', scopeId: String(orgId) })
+
+const isPlain = (request: AdmissionRequest): boolean =>
+  request.agentId === null && request.agentAncestorIds.length === 0 && (request.teamId ?? null) === null && !isPrepaid(request)
 
 const isPrepaid = ({ debitUinr }: AdmissionRequest): boolean => debitUinr !== undefined && debitUinr !== null
 

@@ -19,9 +19,9 @@ export interface ParsedChat {
   /** ceil(UTF-8 bytes of all text / 3), plus the assumed tokens of images, sound and files. */
   readonly promptTokensEstimate: number
   /** Left out if the prompt has no media. */
-  readonly promptMedia?: PromptMedia
+  readonly promptMedia?: PromptMedia | undefined
   /** The part of the estimate that a provider may not read: thinking of earlier turns, and settings. Left out if there is none. */
-  readonly promptUnreadTokens?: number
+  readonly promptUnreadTokens?: number | undefined
   readonly hasTools: boolean
   readonly hasImages: boolean
 }
@@ -78,8 +78,8 @@ export function parseChat(body: unknown, digits = 0): ParsedChat {
     answers,
     includeUsage: includeUsageOf(body['stream_options']),
     promptTokensEstimate: size.estimate,
-    ...(unreadTokens === 0 ? {} : { promptUnreadTokens: unreadTokens }),
-    ...(media === undefined ? {} : { promptMedia: media }),
+    promptUnreadTokens: unreadTokens === 0 ? undefined : unreadTokens,
+    promptMedia: media,
     hasTools,
     hasImages: size.hasImages,
   }

@@ -66,7 +66,8 @@ export interface ParsedRouterFields {
   readonly touched: boolean
 }
 
-const defaults: RouterFields = Object.freeze({
+/** The fields of a request that has none. It is one object, so that code can recognise it. */
+export const defaultFields: RouterFields = Object.freeze({
   optimize: 'price',
   weights: null,
   best: false,
@@ -85,7 +86,8 @@ const defaults: RouterFields = Object.freeze({
  */
 export function parseRouterFields(body: Record<string, unknown>): ParsedRouterFields {
   const best = body['model'] === 'best'
-  if (!routerOnlyNames.some(name => Object.hasOwn(body, name))) return { fields: best ? { ...defaults, best } : defaults, stripped: body, touched: false }
+  if (!routerOnlyNames.some(name => Object.hasOwn(body, name)))
+    return { fields: best ? { ...defaultFields, best } : defaultFields, stripped: body, touched: false }
 
   const fields: RouterFields = {
     optimize: choice(body, 'optimize', optimizeModes) ?? 'price',
@@ -161,7 +163,7 @@ function weightsOf(value: unknown): RouterFields['weights'] {
 }
 
 function excludeOf(value: unknown): readonly string[] {
-  if (value === undefined || value === null) return defaults.exclude
+  if (value === undefined || value === null) return defaultFields.exclude
   if (!Array.isArray(value) || value.length > excludeMax) throw fail('bad_request', { message: `"exclude" must be an array of at most ${excludeMax} strings.` })
   return value.map((item: unknown, index) => {
     if (typeof item !== 'string' || item === '') throw fail('bad_request', { message: `"exclude[${index}]" must be a provider id or "provider/model".` })

@@ -48,9 +48,16 @@ function membersOf(value: object): number {
   let count = 0
   const waiting: object[] = [value]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const inner: readonly unknown[] = Array.isArray(next) ? next : Object.values(next)
-    if (!Array.isArray(next)) count += inner.length
-    for (const each of inner) if (typeof each === 'object' && each !== null) waiting.push(each)
+    if (Array.isArray(next)) {
+      for (const each of next as readonly unknown[]) if (typeof each === 'object' && each !== null) waiting.push(each)
+      continue
+    }
+    // A list of the values would be garbage of every call.
+    for (const name in next) {
+      count++
+      const each = (next as Readonly<Record<string, unknown>>)[name]
+      if (typeof each === 'object' && each !== null) waiting.push(each)
+    }
   }
   return count
 }

@@ -184,7 +184,7 @@ export class S3Store implements ObjectStore {
   }
 
   close(): void {
-    void this.#lists?.then(lists => lists.close())
+    this.#lists?.then(lists => lists.close()).catch(() => undefined)
     this.#wire.close()
   }
 

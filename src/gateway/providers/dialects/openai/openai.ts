@@ -61,10 +61,28 @@ function urlsOf(provider: Provider): Urls {
  * Returns the gateway's own headers. No header of the caller is sent to a provider. The accepted encoding is identity, so that the gateway can read
  * and relay bytes immediately.
  */
-export function openAiHeaders(request: Pick<HubRequest, 'stream'>, { provider, credential }: Target): Record<string, string> {
+export function openAiHeaders({ stream }: Pick<HubRequest, 'stream'>, { provider, credential }: Target): Readonly<Record<string, string>> {
+  // Calls with one credential of one provider have the same headers, so they are made once.
+  const owner = credential ?? provider
+  const known = headersByOwner.get(owner)
+  if (known?.provider === provider && known.stream === stream) return known.headers
+  const headers = Object.freeze(makeHeaders(stream, provider, credential))
+  headersByOwner.set(owner, { provider, stream, headers })
+  return headers
+}
+
+interface KnownHeaders {
+  readonly provider: Provider
+  readonly stream: boolean
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const headersByOwner = new WeakMap<object, KnownHeaders>()
+
+function makeHeaders(stream: boolean, provider: Provider, credential: Target['credential']): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': 'application/json',
-    accept: request.stream ? 'text/event-stream' : 'application/json',
+    accept: stream ? 'text/event-stream' : 'application/json',
     'accept-encoding': 'identity',
     'user-agent': userAgent,
   }
