@@ -20,6 +20,9 @@ export interface Sent {
 const hungMs = 30_000
 const agent = new Agent({ keepAlive: true })
 
+/** Closes the connections of earlier calls. A worker gets calls only over connections that were opened after its start. */
+export const closeConnections = (): void => agent.destroy()
+
 const contentChars = (text: string): number => [...text.matchAll(/"content":"(x*)"/g)].reduce((sum, match) => sum + (match[1]?.length ?? 0), 0)
 
 /** Sends one call and reads what comes; `onText` gets every byte immediately. Never rejects. */

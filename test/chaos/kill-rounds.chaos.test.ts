@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { onPostgres } from '../harness/database.ts'
-import { planOf } from './plan.ts'
+import { barriers, planOf, workerBarriers } from './plan.ts'
 import { playRound, type RoundResult } from './round.ts'
 import { type Stage, startStage } from './stage.ts'
 
@@ -8,12 +8,13 @@ import { type Stage, startStage } from './stage.ts'
 const seed = Number(process.env['CHAOS_SEED'] ?? 1)
 const first = Number(process.env['CHAOS_FIRST'] ?? 0)
 const rounds = Number(process.env['CHAOS_ROUNDS'] ?? 20)
+const workers = process.env['CHAOS_WORKERS'] === '3'
 const mostMs = Number(process.env['CHAOS_SECONDS'] ?? 780) * 1000
 
 describe.runIf(onPostgres)('kill -9, again and again', () => {
   let stage: Stage
   beforeAll(async () => {
-    stage = await startStage()
+    stage = await startStage({ workers })
   })
   afterAll(() => stage?.stop())
 
@@ -21,7 +22,7 @@ describe.runIf(onPostgres)('kill -9, again and again', () => {
     const startMs = Date.now()
     const results: RoundResult[] = []
     for (let index = first; index < first + rounds && Date.now() - startMs < mostMs; index++) {
-      const result = await playRound(stage, planOf(seed, index, { lanes: 10, steps: 8 }))
+      const result = await playRound(stage, planOf(seed, index, { lanes: 10, steps: 8, barriers: workers ? workerBarriers : barriers }))
       results.push(result)
       const { barrier } = result.plan
       const where = barrier === null ? 'from outside' : `${barrier.at} ${barrier.side} #${barrier.nth}${result.reached ? '' : ' (not reached)'}`
@@ -29,7 +30,7 @@ describe.runIf(onPostgres)('kill -9, again and again', () => {
         `round ${index}: ${where}; ${result.sent} calls, ${result.complete} complete, ${result.interrupted} interrupted, adopted in ${result.adoptedMs} ms${result.wrong.length > 0 ? '; WRONG' : ''}\n`,
       )
       for (const sentence of result.wrong) process.stdout.write(`  ${sentence}\n`)
-      if (result.wrong.length > 0) process.stdout.write(`  again: --seed ${seed} --first ${index} --rounds 1\n`)
+      if (result.wrong.length > 0) process.stdout.write(`  again: --seed ${seed} --first ${index} --rounds 1${workers ? ' --workers 3' : ''}\n`)
     }
     const sum = (of: (result: RoundResult) => number): number => results.reduce((total, result) => total + of(result), 0)
     process.stdout.write(

@@ -51,15 +51,27 @@ export const barriers: readonly Omit<Barrier, 'nth'>[] = [
   ...['flush', 'acquire'].flatMap(at => (['before', 'after'] as const).map(side => ({ at, side }))),
 ]
 
+/** The points of workers, whose flushes run over a connection that is not wrapped. */
+export const workerBarriers = barriers.filter(({ at }) => at !== 'flush')
+
 const processes = 3
 
+/** The load of a round, and the points at which it may kill. */
+export interface PlanSize {
+  readonly lanes: number
+  readonly steps: number
+  /** Default: all. */
+  readonly barriers?: readonly Omit<Barrier, 'nth'>[]
+}
+
 /** The plan of round `index` of a seed; the kind of its barrier goes round through all of them, and then one is killed from outside. */
-export function planOf(seed: number, index: number, size: { readonly lanes: number; readonly steps: number }): Plan {
+export function planOf(seed: number, index: number, size: PlanSize): Plan {
   const roundSeed = (seed + index * 7919) >>> 0
   const random = randomFrom(roundSeed)
   const below = (limit: number): number => Math.floor(random() * limit)
   const victim = below(processes)
-  const kind = barriers[index % (barriers.length + 1)]
+  const kinds = size.barriers ?? barriers
+  const kind = kinds[index % (kinds.length + 1)]
   const isRare = kind?.at === 'return' || kind?.at === 'count' || kind?.at === 'progress'
   const nth = 1 + below(isRare ? 2 : kind?.at === 'flush' ? 4 : 12)
   const step = (lane: number, i: number): Step => {

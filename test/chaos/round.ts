@@ -3,7 +3,7 @@ import { systemClock } from '../../src/platform/clock.ts'
 import { statement } from '../../src/platform/db/db.ts'
 import { tokenUinr, type UsageRow } from '../harness/fleet.ts'
 import { until } from '../harness/until.ts'
-import { type Sent, send } from './client.ts'
+import { closeConnections, type Sent, send } from './client.ts'
 import type { CallerName, Plan, Step } from './plan.ts'
 import { type Caller, caps, labelOf, type Stage } from './stage.ts'
 
@@ -46,6 +46,7 @@ export interface RoundResult {
 export async function playRound(stage: Stage, plan: Plan): Promise<RoundResult> {
   const { fleet, members } = stage
   fleet.upstream.requests.length = 0
+  closeConnections()
   const callers = await stage.newCallers()
   const victim = members[plan.victim]
   if (victim === undefined) throw new Error('a plan names a process that is not there')
@@ -53,10 +54,10 @@ export async function playRound(stage: Stage, plan: Plan): Promise<RoundResult> 
   const all: Sent[] = []
   const total = plan.lanes.length * (plan.lanes[0]?.length ?? 0)
   const play = async (step: Step): Promise<void> => {
-    const one = (target: number): Promise<Sent> => send(members[target]?.process.baseUrl ?? '', callers[step.caller].token, step, target)
+    const one = (target: number): Promise<Sent> => send(members[target]?.baseUrl ?? '', callers[step.caller].token, step, target)
     const first = await one(step.target)
     all.push(first)
-    if (plan.barrier === null && victim.diedAtMs() === null && all.length * 2 > total) void victim.process.kill()
+    if (plan.barrier === null && victim.diedAtMs() === null && all.length * 2 > total) void victim.kill()
     // Whoever lost the reply asks again with the same key.
     if (step.once && !first.isComplete && !step.hangsUp && (first.status === null || first.status === 200))
       all.push(await one((step.target + 1) % members.length))
@@ -69,7 +70,7 @@ export async function playRound(stage: Stage, plan: Plan): Promise<RoundResult> 
   // Idle slices go back after two seconds without a call: then it gets to the barrier by itself.
   if (plan.barrier?.at === 'return') await until(() => victim.diedAtMs() !== null, 'the idle slices go back', 4000).catch(() => undefined)
   const reached = victim.diedAtMs() !== null
-  if (!reached) await victim.process.kill()
+  if (!reached) await victim.kill()
   const replaced = stage.replace(plan.victim)
   const diedAtMs = victim.diedAtMs() ?? Date.now()
   await until(async () => (await fleet.db.one(processState, victim.id)).state === 'closed', `the adoption of process ${victim.id}`, adoptionMs)
@@ -137,7 +138,7 @@ async function judge(
           one,
           rows.filter(row => row.label === one.step.label),
           dead,
-          plan.victim,
+          stage.hasOnePort || one.target === plan.victim,
         ),
       )
   for (const name of ['agent', 'child'] as const) {
@@ -150,6 +151,7 @@ async function judge(
     const ok = own.filter(row => row.outcome === 'ok' && !row.estimated).length
     if (ok < complete) wrong.push(`${name}: ${complete} replies were complete, ${ok} rows say so`)
   }
+  if (stage.hasOnePort) wrong.push(...judgeConnections(plan, all))
   for (const { hung, step, target } of all) if (hung) wrong.push(`${step.label} (${step.caller}) got nothing from process ${target} for half a minute`)
   for (const row of rows) if (row.outcome === 'interrupted' && !row.estimated) wrong.push(`an interrupted row of ${row.label} is not flagged`)
   wrong.push(...(await judgeCaps(stage, callers, rows)))
@@ -161,7 +163,12 @@ async function judge(
 }
 
 /** One call of a key: its reply against its rows. */
-function judgeCall({ step, isComplete, arrivals, target, status }: Sent, rows: readonly UsageRow[], dead: { diedAtMs: number }, victim: number): string[] {
+function judgeCall(
+  { step, isComplete, arrivals, status }: Sent,
+  rows: readonly UsageRow[],
+  dead: { readonly diedAtMs: number },
+  mayBeAtVictim: boolean,
+): string[] {
   const wrong: string[] = []
   const full = BigInt(step.tokens)
   const name = `${step.label} (${step.caller}${step.stream ? ', stream' : ''})`
@@ -173,7 +180,7 @@ function judgeCall({ step, isComplete, arrivals, target, status }: Sent, rows: r
   if (isComplete && !rows.some(row => row.outcome === 'ok' && !row.estimated))
     wrong.push(`${name}: its reply was complete, its rows are ${rows.map(row => row.outcome)}`)
   const cut = rows.find(row => row.outcome === 'interrupted')
-  if (cut !== undefined && target === victim && status === 200 && !isComplete && step.stream) {
+  if (cut !== undefined && mayBeAtVictim && status === 200 && !isComplete && step.stream) {
     const seen = arrivals.findLast(arrival => arrival.atMs < dead.diedAtMs - noteEveryMs)?.chars ?? 0
     const most = arrivals.at(-1)?.chars ?? 0
     if (cut.completionTokens < BigInt(Math.floor(seen / 3)) - 20n)
@@ -182,6 +189,12 @@ function judgeCall({ step, isComplete, arrivals, target, status }: Sent, rows: r
       wrong.push(`${name}: interrupted at ${cut.completionTokens} tokens, only ${most} characters were out`)
   }
   return wrong
+}
+
+/** A lane has one connection at a time, so the death of one worker breaks at most one call of each lane. The other workers serve all other calls. */
+function judgeConnections({ lanes }: Plan, all: readonly Sent[]): string[] {
+  const unanswered = all.filter(({ status, hung }) => status === null && !hung).length
+  return unanswered > lanes.length ? [`${unanswered} calls of ${lanes.length} lanes had no answer, and only one worker died`] : []
 }
 
 /** No cap is passed by more than the one last call; the day counts what was served. */

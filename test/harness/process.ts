@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -79,6 +79,16 @@ export async function startProcess(
       child.kill('SIGTERM')
       return exited
     },
+  }
+}
+
+/** Returns the process ids of the workers, in no particular order. */
+export function workersOf({ child }: GatewayProcess): number[] {
+  try {
+    const text = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+    return text.split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
   }
 }
 

@@ -1,24 +1,13 @@
 /** Several workers behind one port. Workers end, and the operator sends signals to all of them. No call may be refused or counted wrong. */
-import { readFileSync } from 'node:fs'
 import { Agent, fetch as undiciFetch } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { until } from '../harness/app.ts'
 import { onPostgres } from '../harness/database.ts'
 import { call, chat, countReplies, type Fleet, type FleetReply, fleetAnswer, startFleet } from '../harness/fleet.ts'
-import { type GatewayProcess, startProcess } from '../harness/process.ts'
+import { type GatewayProcess, startProcess, workersOf } from '../harness/process.ts'
 
 const count = 3
 const times = (n: number): number[] => Array.from({ length: n }, (_, index) => index)
-
-/** Returns the process ids of the workers, in no particular order. */
-function workersOf({ child }: GatewayProcess): number[] {
-  try {
-    const text = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
-    return text.split(' ').filter(Boolean).map(Number)
-  } catch {
-    return []
-  }
-}
 
 /** Starts clients that call repeatedly on persistent connections. `stop` ends them and returns the number of replies by status, and the failures. */
 function keepCalling(gateway: GatewayProcess, key: string, clients: number): { stop(): Promise<Record<string, number>>; answered(): number } {
