@@ -90,9 +90,12 @@ export function fleetAnswer(request: RecordedRequest): UpstreamScript {
   return { usage: { prompt_tokens: 10, completion_tokens: Number(request.json?.['max_tokens'] ?? 10), total_tokens: 0 } }
 }
 
-/** Makes the database, an organisation with a key of its owner, and the upstream. Every answer has as many tokens as `max_tokens`. */
-export async function startFleet(env: Readonly<Record<string, string>> = {}): Promise<Fleet> {
-  const [database, upstream] = await Promise.all([testDatabase(), startUpstream()])
+/**
+ * Makes the database, an organisation with a key of its owner, and the upstream. Every answer has as many tokens as `max_tokens`. Without `own`, the
+ * database is a new one of the server of the run.
+ */
+export async function startFleet(env: Readonly<Record<string, string>> = {}, own?: TestDatabase): Promise<Fleet> {
+  const [database, upstream] = await Promise.all([own ?? testDatabase(), startUpstream()])
   const { db, url } = database
   if (url === null) throw new Error('a fleet needs TEST_DATABASE=postgres')
   upstream.script(fleetAnswer)

@@ -1,49 +1,13 @@
 /** Several workers behind one port. Workers end, and the operator sends signals to all of them. No call may be refused or counted wrong. */
-import { Agent, fetch as undiciFetch } from 'undici'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { until } from '../harness/app.ts'
 import { onPostgres } from '../harness/database.ts'
 import { call, chat, countReplies, type Fleet, type FleetReply, fleetAnswer, startFleet } from '../harness/fleet.ts'
+import { keepCalling } from '../harness/keep-calling.ts'
 import { type GatewayProcess, startProcess, workersOf } from '../harness/process.ts'
 
 const count = 3
 const times = (n: number): number[] => Array.from({ length: n }, (_, index) => index)
-
-/** Starts clients that call repeatedly on persistent connections. `stop` ends them and returns the number of replies by status, and the failures. */
-function keepCalling(gateway: GatewayProcess, key: string, clients: number): { stop(): Promise<Record<string, number>>; answered(): number } {
-  let isOver = false
-  let answered = 0
-  const results: Record<string, number> = {}
-  const dispatcher = new Agent({ connections: clients, pipelining: 1 })
-  const client = async (): Promise<void> => {
-    while (!isOver) {
-      const name = await undiciFetch(`${gateway.baseUrl}/v1/chat/completions`, {
-        dispatcher,
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'fixed-model', max_tokens: 1, messages: [{ role: 'user', content: 'Hello' }] }),
-      }).then(
-        async reply => {
-          await reply.text()
-          return String(reply.status)
-        },
-        (error: Error) => `${error.message}: ${String(error.cause)}`,
-      )
-      results[name] = (results[name] ?? 0) + 1
-      answered++
-    }
-  }
-  const running = Promise.all(times(clients).map(client))
-  return {
-    answered: () => answered,
-    async stop() {
-      isOver = true
-      await running
-      await dispatcher.close()
-      return results
-    },
-  }
-}
 
 describe.runIf(onPostgres)('WORKERS', () => {
   let fleet: Fleet
@@ -72,7 +36,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
   test('FAST-01 several processes serve behind one port, and /metrics has the metrics of all of them, by worker', async () => {
     expect(gateway.output()).toContain(`${count} workers`)
     expect(new Set(workersOf(gateway)).size).toBe(count)
-    const load = keepCalling(gateway, fleet.key, 12)
+    const load = keepCalling(gateway, fleet.key, { clients: 12 })
     await until(() => load.answered() >= 120)
     expect(Object.keys(await load.stop())).toEqual(['200'])
     expect([...(await callsBy()).keys()].sort()).toEqual(['1', '2', '3'])
@@ -112,7 +76,7 @@ describe.runIf(onPostgres)('WORKERS', () => {
 
   test('FAST-01 SIGHUP replaces the workers one by one without a refused connection or a lost call', { timeout: 90_000 }, async () => {
     const before = workersOf(gateway)
-    const load = keepCalling(gateway, fleet.key, 10)
+    const load = keepCalling(gateway, fleet.key, { clients: 10 })
     await until(() => load.answered() >= 50)
     gateway.child.kill('SIGHUP')
     await until(() => {
