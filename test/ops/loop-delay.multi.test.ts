@@ -33,8 +33,10 @@ const eventCount = 100_000
 const backlogMin = 600
 /** How long the server is suspended. */
 const freezeMs = Number(process.env['TEST_FREEZE_SECONDS'] ?? 30) * 1000
-/** A call that waits for the database waits for longer than this. */
-const waitMs = 1000
+/** The caches wait 250 ms for a database that does not answer, so a call that waits for it takes longer than this. */
+const waitMs = 240
+/** The part of calls that may take as long, because the machine does other work. Without caches that look ahead it is a third. */
+const slowPartMax = 0.02
 
 const eventsOf = statement<[keyId: number], { count: number }>(
   'test.loop_delay_events',
@@ -162,8 +164,8 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
     await expectKept(() => repeat(() => ask('/v1/chat/completions', body)))
   })
 
-  test('bodies of 3 MB of JSON do not hold the loop', async () => {
-    const messages = Array.from({ length: 2400 }, (_, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content: 'Some "words"\n'.repeat(80) }))
+  test('bodies of 5 MB of JSON do not hold the loop', async () => {
+    const messages = Array.from({ length: 4000 }, (_, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content: 'Some "words"\n'.repeat(80) }))
     const body = JSON.stringify({ model: 'fixed-model', max_tokens: 1, messages: [...messages, { role: 'user', content: 'Hello' }] })
     await expectKept(() => repeat(() => ask('/v1/chat/completions', body)))
   })
@@ -184,12 +186,12 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
       const endMs = startMs + freezeMs
       await calls.stop()
       // Calls of the first moment may wait for an answer that the server was about to give.
-      const during = seen.filter(({ startedMs }) => startedMs > startMs + waitMs && startedMs < endMs)
+      const during = seen.filter(({ startedMs }) => startedMs > startMs + 1000 && startedMs < endMs)
       const usedUp = during.findIndex(({ result }) => result !== '200')
       const served = usedUp === -1 ? during : during.slice(0, usedUp)
       const longestMs = Math.round(Math.max(...served.map(({ tookMs }) => tookMs)))
       if (process.env['SHOW_LOOP_DELAY'] === 'on') console.info({ p99Ms, calls: during.length, usedUp, longestMs })
-      expect(longestMs).toBeLessThan(waitMs)
+      expect(served.filter(({ tookMs }) => tookMs >= waitMs).length / served.length).toBeLessThan(slowPartMax)
       expect(served.length).toBeGreaterThan(freezeMs / 1000)
       expect(p99Ms).toBeLessThan(barMs)
     } finally {

@@ -56,6 +56,33 @@ describe('the expiring cache', () => {
     await expect(cache.get('a')).rejects.toThrow('away')
   })
 
+  test('a value in the second half of its time to live is returned immediately and loaded again once in the background', async () => {
+    let loads = 0
+    const { cache, advance } = fixture(async key => `${key}${++loads}`)
+    await cache.get('a')
+    advance(400)
+    expect([cache.get('a'), loads]).toEqual(['a1', 1])
+    advance(200)
+    expect([cache.get('a'), cache.get('a'), loads]).toEqual(['a1', 'a1', 2])
+    await new Promise(resolve => setImmediate(resolve))
+    advance(900)
+    expect(cache.peek('a')).toBe('a2')
+  })
+
+  test('when the load in the background failed or is late, no caller waits for the next one', async () => {
+    for (const late of [() => Promise.reject(new Error('away')), () => new Promise<string>(() => {})]) {
+      let isAway = false
+      const { cache, advance } = fixture(key => (isAway ? late() : Promise.resolve(key)))
+      await cache.get('a')
+      isAway = true
+      advance(600)
+      expect(cache.get('a')).toBe('a')
+      await new Promise(resolve => setImmediate(resolve))
+      advance(900)
+      expect(cache.get('a')).toBe('a')
+    }
+  })
+
   test('matching values are dropped and others stay, also values that were being loaded', async () => {
     let loads = 0
     const waiting: ((value: string) => void)[] = []

@@ -4,6 +4,8 @@ import type { Clock } from '../clock.ts'
 interface Entry<V> {
   readonly value: V
   readonly expiresAtMs: number
+  /** True when the last load of a newer value failed, or took longer than `patienceMs`. */
+  isLate: boolean
 }
 
 interface Loading<V> {
@@ -37,8 +39,9 @@ export interface ExpiringCacheOptions<K, V> {
 
 /**
  * A bounded cache with a time to live. Concurrent misses of a key run `load` once. Changes take effect within 60 s, because the TTL is at most 30 s and
- * news from other processes invalidates entries immediately. When `load` fails or is slow, an old value is returned, for up to ten TTLs after it expired.
- * So during a short outage of the database, no key looks unknown and calls are not delayed.
+ * news from other processes invalidates entries immediately. A value that is used in the second half of its TTL is loaded again in the background. When
+ * `load` fails or is slow, an old value is returned, for up to ten TTLs after it expired. So during a short outage of the database, no key looks unknown,
+ * and no call waits more than once for the same value.
  */
 export class ExpiringCache<K extends string | number, V> {
   readonly #entries: LRUCache<K, Entry<V>>
@@ -56,12 +59,18 @@ export class ExpiringCache<K extends string | number, V> {
   /** Returns the value immediately when it is cached, otherwise a promise. Null means that there is no value. */
   get(key: K): V | null | Promise<V | null> {
     const entry = this.#entries.get(key)
-    if (entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs()) return entry.value
+    if (entry !== undefined) {
+      const leftMs = entry.expiresAtMs - this.#options.clock.monotonicMs()
+      if (leftMs > 0) {
+        if (leftMs < this.#options.ttlMs / 2 && !this.#loading.has(key)) this.#load(key, entry)
+        return entry.value
+      }
+    }
     if (this.#isMissing(key)) return null
     const running = this.#loading.get(key)
     // A load that an invalidation may concern is not good enough for a request that came after it.
     const loading = running === undefined || running.doubts !== null ? this.#load(key, entry) : running
-    return entry !== undefined && this.#mayServe(entry) ? this.#awaitPatiently(loading, entry.value) : loading.answer
+    return entry !== undefined && this.#mayServe(entry) ? this.#awaitPatiently(loading, entry) : loading.answer
   }
 
   /** Returns the cached value without loading. Undefined when it is not cached. */
@@ -107,6 +116,7 @@ export class ExpiringCache<K extends string | number, V> {
           return value
         },
         error => {
+          if (stale !== undefined) stale.isLate = true
           if (stale !== undefined && this.#mayServe(stale)) return stale.value
           throw error
         },
@@ -128,7 +138,7 @@ export class ExpiringCache<K extends string | number, V> {
       this.#missing.set(key, nowMs + this.#negativeTtlMs)
     } else {
       this.#missing.delete(key)
-      this.#entries.set(key, { value, expiresAtMs: nowMs + ttlMs })
+      this.#entries.set(key, { value, expiresAtMs: nowMs + ttlMs, isLate: false })
     }
   }
 
@@ -142,13 +152,16 @@ export class ExpiringCache<K extends string | number, V> {
     return this.#options.clock.monotonicMs() - entry.expiresAtMs < 10 * this.#options.ttlMs
   }
 
-  /** Returns the new value if it arrives within `patienceMs` of the start of the load, otherwise the old one. */
-  #awaitPatiently({ answer, sinceMs }: Loading<V>, old: V | null): V | null | Promise<V | null> {
+  /** Returns the new value if it arrives within `patienceMs` of the start of the load, otherwise the old one. Does not wait for a source that was late before. */
+  #awaitPatiently({ answer, sinceMs }: Loading<V>, old: Entry<V>): V | null | Promise<V | null> {
     const { clock } = this.#options
     const leftMs = sinceMs + patienceMs - clock.monotonicMs()
-    if (leftMs <= 0) return old
+    if (old.isLate || leftMs <= 0) return old.value
     return new Promise((resolve, reject) => {
-      const cancel = clock.after(leftMs, () => resolve(old))
+      const cancel = clock.after(leftMs, () => {
+        old.isLate = true
+        resolve(old.value)
+      })
       answer.then(resolve, reject).finally(cancel)
     })
   }

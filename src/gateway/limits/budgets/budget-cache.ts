@@ -39,9 +39,12 @@ export class BudgetCache {
   readonly #entries = new LRUCache<string, BudgetEntry>({ max: entriesMax })
   readonly #ttlMs: number
   #refreshing: Promise<void> | null = null
+  #refreshingSinceMs = 0
   readonly #pending = new Set<BudgetEntry>()
   /** The number of overdue answers. */
   #slow = 0
+  /** True when the last answer failed or was overdue. Calls then do not wait for the next one while they have an old one. */
+  #isLate = false
 
   constructor(options: BudgetCacheOptions) {
     this.#options = options
@@ -97,9 +100,12 @@ export class BudgetCache {
     if (this.#refreshing !== null || this.#pending.size === 0) return
     const batch = [...this.#pending]
     this.#pending.clear()
+    this.#refreshingSinceMs = nowMs
     // A failed refresh is not an error: the entries expire, and the next call asks the database.
     this.#refreshing = this.#fetch(batch)
-      .catch(() => undefined)
+      .catch(() => {
+        this.#isLate = true
+      })
       .finally(() => {
         this.#refreshing = null
       })
@@ -107,20 +113,34 @@ export class BudgetCache {
 
   /**
    * Fetches new answers, but waits at most `patienceMs` for them. Otherwise the old answers are used, and no call asks again before the slow
-   * answer arrives.
+   * answer arrives. It does not wait at all when the last answer was late.
    */
   async #fetchPatiently(entries: readonly BudgetEntry[]): Promise<void> {
-    if (this.#slow > 0) return
     const { clock } = this.#options
+    if (this.#slow > 0 || (this.#refreshing !== null && clock.monotonicMs() - this.#refreshingSinceMs >= patienceMs)) return
+    if (this.#isLate) {
+      this.#slow++
+      this.#fetch(entries)
+        .catch(() => undefined)
+        .finally(() => {
+          this.#slow--
+        })
+      return
+    }
     await new Promise<void>((resolve, reject) => {
       let isSlow = false
       const cancel = clock.after(patienceMs, () => {
         isSlow = true
+        this.#isLate = true
         this.#slow++
         resolve()
       })
       this.#fetch(entries)
-        .then(resolve, error => (error instanceof DatabaseUnavailableError ? resolve() : reject(error)))
+        .catch(error => {
+          if (!(error instanceof DatabaseUnavailableError)) throw error
+          this.#isLate = true
+        })
+        .then(resolve, reject)
         .finally(() => {
           cancel()
           if (isSlow) this.#slow--
@@ -136,6 +156,7 @@ export class BudgetCache {
       entries.map(e => e.ref.scope),
       entries.map(e => e.ref.scopeId),
     )
+    this.#isLate = false
     const byKey = new Map(rows.map(row => [`${row.orgId}|${row.scope}|${row.scopeId}`, row]))
     for (const entry of entries) {
       const row = byKey.get(keyOf(entry.ref))
