@@ -32,7 +32,14 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
     // The main process comes first, so that it makes no process while the others are suspended.
     process.kill(main, name)
     const children = readFileSync(`/proc/${main}/task/${main}/children`, 'utf8').split(' ').filter(Boolean)
-    for (const pid of children) process.kill(Number(pid), name)
+    for (const pid of children) {
+      try {
+        process.kill(Number(pid), name)
+      } catch (error) {
+        // The process of a closed connection may end after the list was read.
+        if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+      }
+    }
   }
   try {
     const db = await open()
