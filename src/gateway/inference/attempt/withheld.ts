@@ -11,9 +11,9 @@ import { refuseStoredFiles, refuseStoredItems } from './stored-files.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Returns a chat or embeddings request for a route on the operator's key. Withheld fields are removed and named as dropped. For a provider that reads files for a
- * fee, the request asks for an engine without a fee. Returns the same object when nothing changes. Throws `bad_request` for parts whose removal would change the
- * meaning of the request: tools that the provider would run, and references to content that is stored in the provider's account.
+ * Returns a chat or embeddings request for a route on the operator's key. Withheld fields are removed and named as dropped. For a provider that reads files
+ * for a fee, the request asks for an engine without a fee. Returns the same object when nothing changes. Throws `bad_request` for parts whose removal would
+ * change the meaning of the request: tools that the provider would run, and references to content that is stored in the provider's account.
  */
 export function withoutWithheld(hub: HubRequest, attempt: Attempt): HubRequest {
   const {
