@@ -31,7 +31,7 @@ export const changedAgent = agentView.extend({ ok: z.literal(true) })
 const idsMax = 100
 const idLengthMax = 200
 const concurrencyMax = 100_000
-/** Bounds of the cap of one call in rupees. Every amount within these bounds converts between rupees and micro-rupees without loss. */
+/** The smallest and the largest allowed cap, in rupees, on the cost of one call. Every amount within these bounds converts between rupees and micro-rupees without loss. */
 const costInrMin = 0.000001
 const costInrMax = 1_000_000_000
 

@@ -1,4 +1,4 @@
-/** Reads rows for resources and prompts. Failures of the rows become errors of the protocol. */
+/** Calls endpoint rows to get the data of resources and prompts. Failures of these calls become errors of the protocol. */
 import type { RowInput, RowInvoker } from '../gateway/http/rows/row-invoker.ts'
 import { translate } from '../gateway/http/translate.ts'
 import type { AnyRow } from '../platform/endpoint.ts'

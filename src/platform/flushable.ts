@@ -1,4 +1,4 @@
-/** A component with charges that are not in the database yet. A report that must be exact flushes it first. */
+/** A component that can have charges that are not in the database yet. A report that must be exact flushes the component first. */
 export interface Flushable {
   /** Resolves when every charge that was settled before the call is in the database. Throws DatabaseUnavailableError. */
   flushNow(): Promise<void>

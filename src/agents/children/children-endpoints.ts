@@ -9,7 +9,10 @@ import { itself } from './children.ts'
 
 const row = endpointOf<{ agents: Agents }>()
 
-/** The fields that the endpoints about an agent below the caller share. A token without the scope for model calls cannot stop agents. */
+/**
+ * What the endpoints for a descendant of the calling agent have in common. They need the scope `inference`, so a token that may not call models cannot stop
+ * agents.
+ */
 const below = {
   auth: 'key',
   access: { agentOnly: true, agentScope: 'inference' },

@@ -13,7 +13,7 @@ import { notTaken, placeOf, readUnverified, verifySubject } from './oauth-subjec
 import { type TrustRules, trustTokenId } from './trust.ts'
 import type { MatchingTrustRow, TrustRow } from './trust-queries.ts'
 
-/** An exchange of another issuer's token, for the audit trail. */
+/** The facts for the audit trail about one exchange: a token of another issuer was exchanged for an agent token. */
 export interface ExchangeLine {
   readonly agent: AgentPrincipal
   readonly ruleId: number

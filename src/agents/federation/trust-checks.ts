@@ -1,4 +1,4 @@
-/** Checks of the fields of a trust rule. All throw `bad_request` that names the field. */
+/** Checks the fields of a trust rule. Each check throws `bad_request` with the name of the field. */
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { z } from 'zod'
 import { fail } from '../../platform/errors.ts'

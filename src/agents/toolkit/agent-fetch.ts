@@ -2,7 +2,7 @@ import { AgentRevokedError, BrigadeError, errorOf } from './brigade-error.ts'
 import { gatewayAddress, isAtGateway } from './gateway-address.ts'
 import { type Credential, checkedSecret, sourceOf, type TokenSource } from './token-source.ts'
 
-/** Options for the signing of requests. */
+/** Options of the `fetch` that adds the agent's credential to each request. To sign a request means to add that credential. */
 export interface AgentFetchOptions {
   /**
    * The address of the gateway. Only requests to this address are signed, and other requests go out unchanged. Paths such as `/v1/models` are

@@ -3,7 +3,7 @@ import { wrongUsage } from '../command-error.ts'
 import { entryEdits, type SettingEdit } from './connect-edits.ts'
 import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, mcpUrl } from './connect-plan.ts'
 
-/** Fields that an entry of a server cannot have together, because each belongs to one transport. */
+/** The fields of a server's entry that belong to one transport. An entry cannot combine fields of two transports. */
 const waysOfTransport = ['type', 'url', 'headers', 'command', 'args', 'env'] as const
 
 /** Returns the plan for Cursor. It changes mcp.json of the user or of the project. The person sets the models in Cursor's own dialog. */

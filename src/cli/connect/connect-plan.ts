@@ -1,4 +1,4 @@
-/** The plan to connect a client. It is made before anything is printed or written. */
+/** What `brigade connect` will print and write for a client. The command makes the whole plan before it prints or writes anything. */
 import type { SettingEdit } from './connect-edits.ts'
 
 /** Clients that `brigade connect` knows. */

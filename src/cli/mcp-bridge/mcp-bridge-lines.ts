@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 
-/** Maximum size of a client's message in bytes. The gateway accepts 4 MiB, and that limit is reported separately. */
+/** Maximum size of a client's message in bytes. The gateway accepts only 4 MiB, and its own error reports that limit. */
 export const lineMaxBytes = 16 * 1024 * 1024
 
 /** The text of a line. It is `null` for a line that was too long and was skipped. */

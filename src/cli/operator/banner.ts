@@ -2,7 +2,8 @@ import type { RunningGateway } from '../../composition/serve.ts'
 import { version } from '../../version.ts'
 
 /**
- * Returns the text that a start prints: the address of the gateway. On the very first start, it also has the secrets and the lines to paste.
+ * Returns the text that a start prints. It contains the address of the gateway. On the first start of an installation it also contains the secrets
+ * and the lines to paste.
  * `workers` is the number of processes that serve the port.
  */
 export function banner({ baseUrl, app, firstRun }: RunningGateway, workers = 1): string {

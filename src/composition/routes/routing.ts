@@ -1,4 +1,7 @@
-/** Constructs the services that decide where calls of an organisation may go: saved chains, saved keys, own servers and the retention window. */
+/**
+ * Constructs the services that decide where calls of an organisation may go. They use its saved chains, saved provider keys, registered servers and retention
+ * window.
+ */
 
 import type { CustomServers } from '../../gateway/byok/custom-servers/custom-servers.ts'
 import type { ProviderKeys } from '../../gateway/byok/provider-keys.ts'

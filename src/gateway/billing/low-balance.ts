@@ -1,5 +1,5 @@
 /**
- * The low-balance warning. It is sent once when the balance falls below the threshold of the organisation. It is sent again only after a credit has
+ * Sends the low-balance warning. It is sent once when the balance falls below the threshold of the organisation. It is sent again only after a credit has
  * raised the balance to the threshold or above, or after the threshold was changed. The gateway sends at most one such mail in 24 hours.
  */
 import type { Clock } from '../../platform/clock.ts'

@@ -1,6 +1,6 @@
 /**
- * Returns the shares of counts in percent, with two decimals, in the order of the counts. They add up to exactly 100. When the total is 0, all are 0.
- * A share is 100 only when the other counts are 0. So one request in a million outside India is not rounded away.
+ * Returns the shares of counts in percent, with two decimals, in the order of the counts. The shares add up to exactly 100. When the total is 0, all shares are
+ * 0. A share is 100 only when the other counts are 0. So one request in a million outside India is not rounded away.
  */
 export function percentages(counts: readonly number[]): number[] {
   const total = counts.reduce((sum, count) => sum + count, 0)

@@ -1,6 +1,6 @@
 /**
- * Bounds the replies that wait in this process because their clients do not read them. There are three bounds: the bytes of all replies together, a share
- * for the organisations of each founder, and a minimum reading speed. A reply that the network accepts immediately is not counted. Decision 0423 says why.
+ * Bounds the replies that wait in this process because their clients do not read them. There are three bounds: the bytes of all replies together, the bytes of
+ * the organisations that one person founded, and a minimum reading speed. A reply that the network accepts immediately is not counted. Decision 0423 says why.
  */
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../platform/clock.ts'

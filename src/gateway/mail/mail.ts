@@ -15,7 +15,7 @@ export interface NewMail<T extends MailTemplate = MailTemplate> {
   readonly to: string
   readonly template: T
   readonly data: MailData[T]
-  /** While a mail with this key exists, a second mail with the same key is not made. */
+  /** At most one mail with this key exists. A second mail with the same key is not stored. */
   readonly onceKey?: string
 }
 

@@ -1,6 +1,6 @@
 /**
- * The founder of an organisation. One person may have several organisations. So a process shares common resources (places, memory for bodies, and
- * decisions about routes) between founders and not between organisations. Decision 0465 gives the reasons.
+ * Finds the founder of an organisation, which is the person who created it. One person may create several organisations. So a process divides its resources
+ * (places, memory for bodies) and its decisions about routes by founder and not by organisation. Decision 0465 gives the reasons.
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../platform/clock.ts'

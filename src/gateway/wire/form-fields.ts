@@ -1,4 +1,4 @@
-/** Router fields of requests that are forms. They are the same fields as in JSON, as text. */
+/** Reads the router fields (such as `exclude`) of a request that is a form. JSON bodies have the same fields. In a form their values are text. */
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { parseRouterFields, type RouterFields, routerOnlyNames } from './chat/router-fields.ts'
 import { parseJson } from './json/json-body.ts'

@@ -1,6 +1,6 @@
 /**
- * Counts what a POST to /mcp takes from the caller's rate: one unit for each JSON-RPC message. A row that a message calls uses the units of its POST
- * first, so a tool that calls one row pays once. Decision 0395 says why.
+ * Counts what a POST to /mcp takes from the caller's rate: one unit for each JSON-RPC message. A tool may call endpoints of the gateway. Such a call first uses
+ * the units that its POST already took, so a tool that calls one endpoint takes one unit in all. Decision 0395 says why.
  */
 import { translate } from '../../gateway/http/translate.ts'
 import { toGatewayError } from '../../platform/errors.ts'

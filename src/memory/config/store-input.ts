@@ -1,4 +1,4 @@
-/** Turns a request body into the place of a store. */
+/** Converts the body of `PUT /v1/me/memory-store` to the bucket or folder that it names. */
 import { fail } from '../../platform/errors.ts'
 import type { GatewayBuckets } from '../stores/gateway-buckets.ts'
 import type { StoreAccess } from '../stores/s3/s3-options.ts'

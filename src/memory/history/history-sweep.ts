@@ -1,6 +1,6 @@
 /**
- * Marks versions for removal by their age and by the quota, and removes the bytes of marked versions. The statement that settles a write marks versions by
- * their number.
+ * Marks versions for removal by their age and by the quota, and removes the bytes of marked versions. Versions above the
+ * maximum number are marked elsewhere, by the statement that settles a write.
  */
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'

@@ -1,4 +1,4 @@
-/** Removes objects under the organisation's prefix that nothing refers to: old versions without a row, and leftovers of probes. */
+/** Removes objects under the organisation's prefix that nothing refers to: old versions without a row in the database, and leftovers of probes. */
 import type { Db } from '../../platform/db/db.ts'
 import type { ConfiguredStore } from '../access/memory-call.ts'
 import { probePrefix } from '../config/store-probe.ts'

@@ -2,8 +2,8 @@ import { BrigadeError } from '../brigade-error.ts'
 import type { Abortable, MemoryObject, MemoryObjects, MemoryWritten } from './memory-client-shapes.ts'
 
 /**
- * Returns the new content for the current content. Null means that there is no object: as the argument it does not exist, and as the result it is to
- * be deleted. Undefined means no change. The function may run more than once.
+ * Computes the new content of an object. `current` is null when the object does not exist. Return null to delete the object, and undefined to leave it as it
+ * is. The function may run more than once.
  */
 export type MemoryChange = (current: MemoryObject | null) => string | Uint8Array | null | undefined | Promise<string | Uint8Array | null | undefined>
 

@@ -1,4 +1,4 @@
-/** Decides which part of shared memory appears at which path below /memories. */
+/** Maps the paths below /memories, which the model's memory tool uses, to prefixes of shared memory. */
 import type { MemoryClient } from '../memory-client/memory-client.ts'
 import { memoryToolText } from './memory-tool-text.ts'
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import { fail } from '../../../platform/errors.ts'
 import { MinuteCounts, secondsLeftOf } from './minute-counts.ts'
 
-/** A limit of requests per clock minute on one signed-in person, over all sessions of that person. Each process counts for itself, in memory. */
+/** Limits the requests of one signed-in person per clock minute, over all sessions of that person. Each process counts separately, in memory. */
 export class PersonLimit {
   readonly #clock: Clock
   readonly #perMinute: number

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { StreamSink } from '../../../platform/loop/stream-sink.ts'
 import type { UnreadReplies, UnreadReply } from '../unread-replies.ts'
 
-/** When so many bytes wait for the end of the turn, they are written immediately. */
+/** When this number of bytes waits for the end of the turn, they are written immediately. */
 const writtenAtBytes = 16 * 1024
 const crlf = '\r\n'
 /** The chunk of HTTP that ends a body. */

@@ -1,6 +1,5 @@
 /**
- * The audit trail at the HTTP and MCP edges. Every call of an endpoint that changes something writes one line, over HTTP and over MCP. Decision 0111 says
- * why.
+ * Writes one line to the audit trail for every call of an endpoint that changes something, over HTTP and over MCP. Decision 0111 says why.
  */
 import { type AnyRow, Reply } from '../../../platform/endpoint.ts'
 import { toGatewayError } from '../../../platform/errors.ts'

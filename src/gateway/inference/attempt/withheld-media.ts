@@ -1,4 +1,4 @@
-/** Withholds fields of audio and image requests from a provider on the platform's key. On a key or server of the caller all fields are sent. */
+/** Removes fields of audio and image requests before they go to a provider on the operator's key. On a key or server of the caller, it removes none. */
 import { fail } from '../../../platform/errors.ts'
 import type { SpeechCall, TranscriptionCall } from '../../providers/audio/audio-style.ts'
 import { heldBack, imageFields, speechFields, transcriptionFields } from '../../providers/format-fields.ts'

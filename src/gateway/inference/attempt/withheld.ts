@@ -1,4 +1,4 @@
-/** Withholds fields of a request from a provider on the platform's key. On a key or server of the caller all fields are sent. */
+/** Removes fields of a request before it goes to a provider on the operator's key. On a key or server of the caller, the gateway sends all fields. */
 import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
 import { chatFields, embeddingFields, type FieldRules, heldBack, messagesFields, plainBetas, responsesFields } from '../../providers/format-fields.ts'
 import type { Provider } from '../../providers/provider.ts'
@@ -11,9 +11,9 @@ import { refuseStoredFiles, refuseStoredItems } from './stored-files.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Returns a chat or embeddings request for a route on the platform's key. Withheld fields are removed and named as dropped. A provider that reads
- * files for a fee is told not to. It returns the same object when nothing changes. Throws `bad_request` for parts whose removal would change the meaning of the request: tools that the provider
- * would run, and references to content that is stored in its account.
+ * Returns a chat or embeddings request for a route on the operator's key. Withheld fields are removed and named as dropped. For a provider that reads files
+ * for a fee, the request asks for an engine without a fee. Returns the same object when nothing changes. Throws `bad_request` for parts whose removal would
+ * change the meaning of the request: tools that the provider would run, and references to content that is stored in the provider's account.
  */
 export function withoutWithheld(hub: HubRequest, attempt: Attempt): HubRequest {
   const {

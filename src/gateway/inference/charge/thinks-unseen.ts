@@ -1,4 +1,7 @@
-/** Which calls may think without showing it. Thought costs as output does, and only the provider can count it. Decision 0484 says why. */
+/**
+ * Decides which calls may use hidden reasoning, which the provider does not show. Hidden reasoning costs the same as output, and only the provider can count
+ * it. Decision 0484 says why.
+ */
 import type { Model } from '../../catalog/model.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 

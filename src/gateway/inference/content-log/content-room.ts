@@ -1,4 +1,7 @@
-/** The memory of one process for content that waits to be written. The organisations of each founder share a part of it. Decision 0494 gives the reasons. */
+/**
+ * The memory of one process for prompts and answers that wait to be written. The organisations of one founder together get only a part of this memory.
+ * Decision 0494 gives the reasons.
+ */
 
 /** The most bytes of content that this process keeps. Beyond that, calls are left out of the log. */
 const totalBytes = 64 * 1024 * 1024

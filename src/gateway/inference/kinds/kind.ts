@@ -9,7 +9,7 @@ import type { Performed } from '../replies/answer.ts'
 import type { BillOf } from '../stream/stream-adapter.ts'
 import type { CallInput, ParsedRequest } from './request.ts'
 
-/** The arguments of a performer beside the attempt. */
+/** What a performer gets in addition to the attempt. A performer is the function that makes one attempt of a call. */
 export interface PerformContext {
   readonly kind: Kind
   readonly request: ParsedRequest

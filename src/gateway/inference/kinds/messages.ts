@@ -16,7 +16,7 @@ import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import { asksThought, type CallInput, type ParsedRequest } from './request.ts'
 
-/** Anthropic messages. A route that speaks the format gets a relay; all other routes get a translation. */
+/** Requests in Anthropic's Messages format. A route that takes this format gets them in this format. For all other routes the gateway translates them. */
 export const messagesKind: Kind = {
   usageKind: 'messages',
   modelKind: 'chat',

@@ -12,7 +12,7 @@ import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import { asksThought, type ParsedRequest } from './request.ts'
 
-/** OpenAI Responses. A route that speaks the format gets a relay; all other routes get a translation. */
+/** Requests in OpenAI's Responses format. A route that takes this format gets them in this format. For all other routes the gateway translates them. */
 export const responsesKind: Kind = {
   usageKind: 'responses',
   modelKind: 'chat',

@@ -1,4 +1,4 @@
-/** Reads the usage in audio and transcripts while they are relayed. */
+/** Reads the usage in the replies of audio calls (sound or transcripts) while the gateway passes them to the client. */
 import { isObject, parsedObject } from '../../../platform/values/json.ts'
 import type { StreamFault } from '../../wire/chat/chat-stream.ts'
 import { dataFrame } from '../../wire/sse/sse.ts'

@@ -1,4 +1,7 @@
-/** Writes the digits that the caller sent into replies that repeat the request. A Responses reply repeats its tools, for example. */
+/**
+ * When a reply repeats part of the request, writes its numbers with exactly the digits that the caller sent. A Responses reply repeats the tools of the
+ * request, for example.
+ */
 import { Reply } from '../../../platform/endpoint.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { changedSink, type StreamSink } from '../../../platform/loop/stream-sink.ts'

@@ -1,4 +1,7 @@
-/** Converts replies in the hub format that came in another shape than requested: a whole reply into a stream, and a stream into a whole reply. */
+/**
+ * Converts a whole reply into a stream, or a stream into a whole reply, when the provider sent another shape than the caller requested. All replies here are in
+ * the hub format.
+ */
 import { isObject } from '../../../platform/values/json.ts'
 import type { ChatStreamDecoder, ChatStreamEvent } from '../../wire/chat/chat-stream.ts'
 import { spokenBytes } from '../../wire/output-chars.ts'

@@ -3,7 +3,7 @@ import type { ChatStreamEvent } from '../../wire/chat/chat-stream.ts'
 
 type ChunkEvent = Extract<ChatStreamEvent, { kind: 'chunk' }>
 
-/** With fewer events in one read, nothing is joined, so ordinary streams keep their pieces. */
+/** The least number of events in one read for which pieces are joined. Ordinary streams have fewer, so their pieces stay as they are. */
 const manyEvents = 64
 /** Longer pieces of arguments are not joined. */
 const shortChars = 16

@@ -1,6 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
 
-/** Deletes deliveries that were settled before `before`, at most `limit`. */
+/** Deletes at most `limit` deliveries that were settled before the time `before`. */
 export const deleteSettledDeliveries = statement<[before: Date, limit: number]>(
   'webhooks.delete_settled_deliveries',
   `delete from webhook_deliveries where id in (

@@ -1,4 +1,4 @@
-/** Changes whole chat replies to the shape that OpenAI writes, for servers that write another one. */
+/** Changes whole chat replies of servers that deviate from OpenAI's shape into that shape. */
 import { isObject } from '../../../platform/values/json.ts'
 
 /**

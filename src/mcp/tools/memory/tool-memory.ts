@@ -1,4 +1,4 @@
-/** Offers shared memory as tools. The tools call the rows of /v1/me/memory and add the descriptions and warnings that agents need. */
+/** Offers shared memory as tools. The tools call the endpoints under /v1/me/memory and add the descriptions and warnings that agents need. */
 
 import { z } from 'zod'
 import type { MemoryRows } from '../../mcp-rows.ts'

@@ -13,7 +13,7 @@ import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 import type { ToolWatch } from './tool-watch.ts'
 
-/** A tool result in the form that both SDKs send. */
+/** A tool result in the form that versions 1 and 2 of the MCP SDK send. */
 export interface ToolReply {
   [key: string]: unknown
   readonly content: ({ type: 'text'; text: string } | ContentBlock)[]

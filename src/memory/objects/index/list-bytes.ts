@@ -1,4 +1,4 @@
-/** How many bytes lists have, and how a long list is written. */
+/** Estimates the size of a list of objects in bytes, and writes a long list as JSON in several turns of the event loop. */
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import type { ListEntry } from '../../access/memory-call.ts'
 

@@ -1,4 +1,4 @@
-/** FLAC: the first block states the number of samples, and each frame has its own number of samples. */
+/** Measures FLAC. The first block states the number of samples of the whole file, and each frame states its own number. */
 import { afterTags, type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
 
 const rates = [0, 88_200, 176_400, 192_000, 8000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000] as const

@@ -1,6 +1,6 @@
 /**
- * Ogg with Opus, Vorbis, Speex or FLAC. The packets are counted, because they state their duration. The positions in pages also give a length, but the
- * sender may have invented them.
+ * Measures Ogg with Opus, Vorbis, Speex or FLAC. The length is the sum of the durations of the packets. The positions in the pages give a length too, but the
+ * sender may have invented these positions.
  */
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
 import { flacFrameAt } from './flac.ts'

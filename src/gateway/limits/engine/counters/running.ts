@@ -1,6 +1,6 @@
 /**
- * Concurrent calls: the cap that an owner sets for a key or an agent. Each cap has one counter without an end. A call holds one unit of it from
- * admission until its end, and nothing of it is ever spent. Decision 0135 gives the reasons.
+ * Counts concurrent calls for the cap that an owner sets for a key or an agent. Each cap has one counter, which has no period. A call holds one unit of the
+ * counter from admission until the call ends. The counter never counts anything as spent. Decision 0135 gives the reasons.
  */
 import type { CallPolicy } from '../../../../platform/security/principal.ts'
 import type { ScopeRef } from './counter-state.ts'

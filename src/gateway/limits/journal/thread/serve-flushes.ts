@@ -1,4 +1,4 @@
-/** The thread's side: answers the requests of the flusher. */
+/** Runs in the worker thread of the journal. It answers the requests that the flusher sends from the main thread. */
 import type { MessagePort } from 'node:worker_threads'
 import { sentError } from '../../../../platform/db/thread/db-messages.ts'
 import type { Log, LogFields } from '../../../../platform/observe/log.ts'

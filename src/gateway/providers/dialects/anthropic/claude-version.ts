@@ -1,6 +1,6 @@
 import type { ModelTraits } from '../../dialect.ts'
 
-/** The differences between generations of the models that use the messages format. */
+/** The features in which generations of Claude models differ. */
 export interface ClaudeAbilities {
   /** True when the request sets the amount of thinking as a level of effort. Otherwise it sets a token budget. */
   readonly adaptive: boolean

@@ -12,8 +12,8 @@ export interface CallPiece {
 }
 
 /**
- * Distinguishes the calls of a stream, because providers differ. Most count with `index`. Some omit it or always write 0, and give a new id instead. Some
- * repeat the id in every delta. Some give the arguments as an object.
+ * Tells the tool calls of one stream apart. Providers number them in different ways. Most count with `index`. Some omit `index` or always write 0, and give a new
+ * id instead. Some repeat the id in every delta. Some give the arguments as an object.
  */
 export class CallSorter {
   readonly #byIndex = new Map<number, number>()
