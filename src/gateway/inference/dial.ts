@@ -153,7 +153,8 @@ function servedLater(
   headers: ReplyHeaders,
   observer: InferenceDeps['observer'],
 ): Answer {
-  return { ...answer, served: () => observer.succeeded(answer.attempt, orgId, firstByteMs, headers) }
+  // The answer is not copied: a copy would keep the first chunk, which may be long, until the end of the stream.
+  return Object.assign(answer, { served: () => observer.succeeded(answer.attempt, orgId, firstByteMs, headers) })
 }
 
 /**

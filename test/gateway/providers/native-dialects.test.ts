@@ -167,6 +167,15 @@ describe('requests to Gemini', () => {
     expect([...dropped]).toEqual(['tools.parameters.$ref'])
   })
 
+  test('a property of a schema may have any name, also that of the prototype', () => {
+    const dropped = new Set<string>()
+    const schema = JSON.parse('{"type":"object","__proto__":{"type":"array"},"properties":{"__proto__":{"type":["string","null"],"format":"uri","oneOf":[]}}}')
+    expect(JSON.stringify(geminiSchema(schema, 'tools.parameters', dropped))).toBe(
+      '{"type":"object","properties":{"__proto__":{"type":"string","nullable":true,"anyOf":[]}}}',
+    )
+    expect([...dropped]).toEqual(['tools.parameters.format', 'tools.parameters.__proto__'])
+  })
+
   test('references are replaced up to a size that depends on the schema, and a schema without references stays complete', () => {
     const address = { type: 'object', properties: { street: { type: 'string', description: 'with the number of the house' } } }
     const shared = { type: 'object', properties: { from: { $ref: '#/$defs/a' }, to: { $ref: '#/$defs/a' } }, $defs: { a: address } }

@@ -25,8 +25,8 @@ export interface StreamAnswer {
   readonly kind: 'stream'
   readonly attempt: Attempt
   readonly headers: Readonly<Record<string, string>>
-  /** The output of the first chunk for the client. Null when it has none. */
-  readonly first: Uint8Array | null
+  /** The output of the first chunk for the client. Null when it has none, and after the relay has taken it, because it may be long. */
+  first: Uint8Array | null
   readonly rest: AsyncIterator<Uint8Array>
   readonly body: UpstreamBody
   readonly adapter: StreamAdapter
@@ -40,7 +40,8 @@ export interface BytesAnswer {
   readonly attempt: Attempt
   /** The x-br-* headers and the content-type. */
   readonly headers: Readonly<Record<string, string>>
-  readonly first: Uint8Array
+  /** The first chunk. Null after the relay has taken it, because it may be long. */
+  first: Uint8Array | null
   readonly rest: AsyncIterator<Uint8Array>
   readonly body: UpstreamBody
   readonly reading: BytesReading
@@ -94,3 +95,10 @@ export interface Failed {
 /** The result of an attempt. `replyHeaders` are the provider's headers, which routing reads. */
 export type Performed = { readonly answer: WholeAnswer | StreamAnswer | BytesAnswer; readonly replyHeaders: ReplyHeaders } | ClientError | Failed
 export type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>
+
+/** Returns the first chunk of a reply, and drops the reference to it: the answer lives as long as its relay. */
+export function takeFirst(answer: StreamAnswer | BytesAnswer): Uint8Array | null {
+  const { first } = answer
+  answer.first = null
+  return first
+}

@@ -4,7 +4,7 @@ import { CallCutError } from '../../../platform/loop/inflight.ts'
 import type { StreamPump, StreamSink } from '../../../platform/loop/stream-sink.ts'
 import type { FlowEnd } from '../../../platform/outbound/upstream-body.ts'
 import type { Meter } from '../charge/meter.ts'
-import type { BytesAnswer } from '../replies/answer.ts'
+import { type BytesAnswer, takeFirst } from '../replies/answer.ts'
 import { noRoomEnd } from '../replies/no-room.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
 
@@ -15,6 +15,7 @@ export interface BytesRelayDeps {
   onEnd(broke: boolean): void
 }
 
+const noBytes = new Uint8Array()
 const brokenOff: StreamEnd = { name: 'upstream_stream_error', message: 'The provider broke off the reply.' }
 
 /**
@@ -27,7 +28,8 @@ export function relayBytes(answer: BytesAnswer, deps: BytesRelayDeps): StreamPum
   return sink => relay(answer, deps, sink)
 }
 
-async function relay({ first, body, reading, held }: BytesAnswer, { meter, signal, onEnd }: BytesRelayDeps, sink: StreamSink): Promise<void> {
+async function relay(answer: BytesAnswer, { meter, signal, onEnd }: BytesRelayDeps, sink: StreamSink): Promise<void> {
+  const { body, reading, held } = answer
   let broke = false
   const settle = (outcome: 'ok' | 'upstream_broke' | 'cut' | 'client_gone'): void | Promise<void> => meter.settle(reading.usage(), !reading.exact, outcome, 200)
   // A client that does not read must not keep the hold of a call that was cut.
@@ -43,7 +45,7 @@ async function relay({ first, body, reading, held }: BytesAnswer, { meter, signa
   }
   try {
     meter.progress(reading.usage())
-    let end: FlowEnd = sink.push(first) ? 'nudged' : 'stopped'
+    let end: FlowEnd = sink.push(takeFirst(answer) ?? noBytes) ? 'nudged' : 'stopped'
     while (end !== 'ended') {
       if (end === 'stopped') await sink.room()
       if (sink.isGone) return

@@ -6,7 +6,7 @@ import type { StreamFault } from '../../wire/chat/chat-stream.ts'
 import { EmptyLinesError } from '../../wire/sse/sse-lines.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
 import { type Charging, leftUsage, readOn, settleUnread, type UnreadOutcome } from '../leaving/read-on.ts'
-import type { StreamAnswer } from '../replies/answer.ts'
+import { type StreamAnswer, takeFirst } from '../replies/answer.ts'
 import { noRoomEnd } from '../replies/no-room.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
 
@@ -136,7 +136,7 @@ class Lane {
   #covered: boolean | Promise<boolean> | null = null
 
   constructor(answer: StreamAnswer, deps: Relay, sink: StreamSink, cutter: Cutter) {
-    this.output = answer.first
+    this.output = takeFirst(answer)
     this.#answer = answer
     this.#deps = deps
     this.#sink = sink

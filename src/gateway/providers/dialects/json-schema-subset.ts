@@ -1,4 +1,4 @@
-import { isObject } from '../../../platform/values/json.ts'
+import { isObject, mapValues } from '../../../platform/values/json.ts'
 
 /** The part of JSON Schema that a provider accepts. */
 export interface SchemaSubset {
@@ -15,9 +15,10 @@ const depthMax = 64
 export function withinSubset(schema: unknown, subset: SchemaSubset, at: string, dropped: Set<string>, depth = 0): unknown {
   if (!isObject(schema) || depth > depthMax) return schema
   const kept: Record<string, unknown> = {}
-  for (const [keyword, value] of Object.entries(schema)) {
+  const clean = (child: unknown): unknown => withinSubset(child, subset, at, dropped, depth + 1)
+  for (const keyword of Object.keys(schema)) {
     if (!subset.keywords.has(keyword)) dropped.add(`${at}.${keyword}`)
-    else kept[keyword] = subschemas(keyword, value, child => withinSubset(child, subset, at, dropped, depth + 1))
+    else kept[keyword] = subschemas(keyword, schema[keyword], clean)
   }
   if (subset.closesObjects && isObject(kept['properties']) && kept['additionalProperties'] !== false) kept['additionalProperties'] = false
   return kept
@@ -29,7 +30,7 @@ const byName = new Set(['properties', '$defs', 'definitions', 'patternProperties
 const listed = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
 
 function subschemas(keyword: string, value: unknown, clean: (schema: unknown) => unknown): unknown {
-  if (byName.has(keyword) && isObject(value)) return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, clean(schema)]))
+  if (byName.has(keyword) && isObject(value)) return mapValues(value, clean)
   if (listed.has(keyword) && Array.isArray(value)) return value.map(clean)
   if (keyword === 'items' || keyword === 'additionalProperties') return Array.isArray(value) ? value.map(clean) : clean(value)
   return value

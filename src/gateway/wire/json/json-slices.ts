@@ -5,6 +5,7 @@
  * Decision 0510 gives the reasons.
  */
 import { hashSeed } from '../../../platform/values/hash-seed.ts'
+import { setOwn } from '../../../platform/values/json.ts'
 import { StringWalk } from './json-bytes.ts'
 
 const quote = 34
@@ -166,14 +167,8 @@ function merge(made: Container, open: readonly Container[]): void {
       part = items[0]
     } else {
       const members = part as Record<string, unknown>
-      for (const name of Object.keys(members)) if (name !== openName && name !== endName) put(outer, name, members[name])
+      for (const name of Object.keys(members)) if (name !== openName && name !== endName) setOwn(outer, name, members[name])
       part = members[openName]
     }
   }
-}
-
-/** Sets an own member like JSON.parse. An assignment to `__proto__` would change the prototype. */
-function put(target: Record<string, unknown>, name: string, value: unknown): void {
-  if (name === '__proto__') Object.defineProperty(target, name, { value, writable: true, enumerable: true, configurable: true })
-  else target[name] = value
 }
