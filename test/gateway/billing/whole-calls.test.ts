@@ -16,7 +16,14 @@ describe('calls without a stream on a prepaid balance', () => {
         const file = defaultOperatorFile(urls)
         const route = { provider: 'alpha', upstream_model: 'long', input_inr_per_mtok: 480, output_inr_per_mtok: 2880, source: 'test', as_of: '2026-01-01' }
         const model = { id: 'long-model', kind: 'chat', context_length: 400_000, max_output_tokens: 128_000, tools: true, routes: [route] }
-        return { ...file, models: [...file.models, model] }
+        const thinking = { ...model, id: 'thinking-model', reasoning: true }
+        const claude = { ...thinking, id: 'long-claude', routes: [{ ...route, provider: 'claude', upstream_model: 'claude-sonnet-4-5' }] }
+        const messages = { id: 'claude', dialect: 'anthropic', base_url: urls.alpha, auth: 'x-api-key', residency: 'global' }
+        return {
+          ...file,
+          providers: [...file.providers, messages],
+          models: [...file.models, model, thinking, claude, { ...claude, id: 'plain-claude', reasoning: false }],
+        }
       },
     })
   })
@@ -58,8 +65,9 @@ describe('calls without a stream on a prepaid balance', () => {
       const { credits } = app.gateway.app.operator
       await credits.give({ orgId: org.orgId, reason: 'grant', amountUinr: uinrFromInr(balanceInr), ref: 'r1' })
       app.alpha.reset()
-      app.alpha.script(({ json }) => {
+      app.alpha.script(({ json, path }) => {
         const tokens = Number((json as Record<string, unknown>)[limitName] ?? answerTokens)
+        if (path.includes('/messages')) return { usage: { input_tokens: 1, output_tokens: tokens } }
         const choices = [{ index: 0, message: { role: 'assistant', content: 'word '.repeat(tokens) }, finish_reason: 'length' }]
         return {
           body: {
@@ -105,16 +113,65 @@ describe('calls without a stream on a prepaid balance', () => {
       expect(balanceInr).toBeGreaterThan(-257 * tokenInr)
     })
 
-    test('each of several answers may be short', async () => {
-      const { json } = await lastCall('/v1/chat/completions', { messages: hello, n: 3, max_tokens: answerTokens }, 10 * tokenInr, 'max_tokens')
-      expect(json).toMatchObject({ n: 3, max_tokens: 256 })
+    test('several answers share a short answer', async () => {
+      const { json, balanceInr } = await lastCall('/v1/chat/completions', { messages: hello, n: 3, max_tokens: answerTokens }, 10 * tokenInr, 'max_tokens')
+      expect(json).toMatchObject({ n: 3, max_tokens: 85 })
+      expect(balanceInr).toBeGreaterThan(-257 * tokenInr)
     })
 
-    test('thinking of a named length stays possible', async () => {
+    const long = 1_000_000_000
+    test.each([
+      ['thinking_budget', '/v1/chat/completions', { messages: hello, thinking_budget: long }],
+      ['thinking_budget without a limit', '/v1/chat/completions', { messages: hello, thinking_budget: long, max_tokens: undefined }],
+      ['reasoning.max_tokens', '/v1/chat/completions', { messages: hello, reasoning: { max_tokens: long } }],
+      ['thinking', '/v1/chat/completions', { messages: hello, thinking: { type: 'enabled', budget_tokens: long } }],
+      ['thinking that is off', '/v1/chat/completions', { messages: hello, thinking: { type: 'disabled', budget_tokens: long } }],
+      ['thinking of messages', '/v1/messages', { messages: hello, thinking: { type: 'enabled', budget_tokens: long } }],
+      ['thinking_budget of messages', '/v1/messages', { messages: hello, thinking_budget: long }],
+      ['thinking_budget of responses', '/v1/responses', { input: 'go', thinking_budget: long, max_tokens: undefined }],
+    ])('%s with any length does not raise the bound', async (_, path, body) => {
+      const { status, sent, balanceInr } = await lastCall(path, { max_tokens: answerTokens, ...body }, 1000 * tokenInr, 'max_tokens')
+      expect(status).toBe(200)
+      expect(sent).toBeLessThanOrEqual(1000)
+      expect(balanceInr).toBeGreaterThanOrEqual(0)
+    })
+
+    test('thinking of a named length is shortened together with the limit, and leaves room for an answer', async () => {
       const thinking = { type: 'enabled', budget_tokens: 20_000 }
-      const { sent } = await lastCall('/v1/chat/completions', { messages: hello, thinking, max_tokens: answerTokens }, 10 * tokenInr, 'max_tokens')
-      expect(sent).toBeGreaterThan(20_000)
-      expect(sent).toBeLessThan(answerTokens)
+      const { json, balanceInr } = await lastCall(
+        '/v1/chat/completions',
+        { model: 'thinking-model', messages: hello, thinking, reasoning: { max_tokens: 20_000 }, thinking_budget: 20_000, max_tokens: answerTokens },
+        10 * tokenInr,
+        'max_tokens',
+      )
+      expect(json).toMatchObject({
+        max_tokens: 8192,
+        thinking: { type: 'enabled', budget_tokens: 7936 },
+        reasoning: { max_tokens: 7936 },
+        thinking_budget: 7936,
+      })
+      expect(balanceInr).toBeGreaterThan(-8193 * tokenInr)
+    })
+
+    test('a provider of the messages format gets a thinking budget below its limit, and none that is too short', async () => {
+      const thinking = { type: 'enabled', budget_tokens: 20_000 }
+      const ask = (body: object) =>
+        lastCall('/v1/messages', { model: 'long-claude', messages: hello, max_tokens: answerTokens, ...body }, 10 * tokenInr, 'max_tokens')
+      expect((await ask({ thinking })).json).toMatchObject({ max_tokens: 8192, thinking: { type: 'enabled', budget_tokens: 7936 } })
+      const { json } = await ask({ model: 'plain-claude', thinking })
+      expect(json).toMatchObject({ max_tokens: 256 })
+      expect(json).not.toHaveProperty('thinking')
+    })
+
+    test('thinking that fits is sent as it is', async () => {
+      const thinking = { type: 'enabled', budget_tokens: 5000 }
+      const { json } = await lastCall(
+        '/v1/chat/completions',
+        { model: 'thinking-model', messages: hello, thinking, max_tokens: answerTokens },
+        10 * tokenInr,
+        'max_tokens',
+      )
+      expect(json).toMatchObject({ max_tokens: 8192, thinking })
     })
 
     test('a limit that the balance pays for is sent as it is', async () => {
