@@ -16,13 +16,14 @@ describe('calls without a stream on a prepaid balance', () => {
         const file = defaultOperatorFile(urls)
         const route = { provider: 'alpha', upstream_model: 'long', input_inr_per_mtok: 480, output_inr_per_mtok: 2880, source: 'test', as_of: '2026-01-01' }
         const model = { id: 'long-model', kind: 'chat', context_length: 400_000, max_output_tokens: 128_000, tools: true, routes: [route] }
+        const own = { ...model, id: 'own-model', routes: [{ ...route, provider: 'beta' }] }
         const thinking = { ...model, id: 'thinking-model', reasoning: true }
         const claude = { ...thinking, id: 'long-claude', routes: [{ ...route, provider: 'claude', upstream_model: 'claude-sonnet-4-5' }] }
         const messages = { id: 'claude', dialect: 'anthropic', base_url: urls.alpha, auth: 'x-api-key', residency: 'global' }
         return {
           ...file,
           providers: [...file.providers, messages],
-          models: [...file.models, model, thinking, claude, { ...claude, id: 'plain-claude', reasoning: false }],
+          models: [...file.models, model, own, thinking, claude, { ...claude, id: 'plain-claude', reasoning: false }],
         }
       },
     })
@@ -179,6 +180,48 @@ describe('calls without a stream on a prepaid balance', () => {
       expect(sent).toBe(300)
       const { sent: none } = await lastCall('/v1/chat/completions', { messages: hello }, 1000, 'max_tokens')
       expect(none).toBeUndefined()
+    })
+  })
+
+  describe('a call that its own key may serve', () => {
+    let key: string
+    beforeAll(async () => {
+      const owner = await app.signIn()
+      await app.call('PUT', '/me/byok/beta', { key: 'sk-saved-beta-key-0001', always_use: true }, { cookie: owner })
+      key = (await app.call('POST', '/me/keys', { name: 'own' }, { cookie: owner })).json.key
+      await app.gateway.app.operator.credits.give({ orgId: app.orgId, reason: 'grant', amountUinr: uinrFromInr(0.5), ref: 'r1' })
+    })
+    const ask = () =>
+      app.call('POST', '/v1/chat/completions', { model: 'own-model', max_tokens: 5000, messages: [{ role: 'user', content: 'go' }] }, { token: key })
+    const balanceUinr = async () => {
+      await app.gateway.app.limits.flushNow()
+      return (await app.gateway.app.operator.credits.show(app.orgId, 1)).balanceUinr
+    }
+    const wordy = ({ json }: { readonly json: unknown }) => {
+      const tokens = Number((json as Record<string, unknown>)['max_tokens'])
+      const choices = [{ index: 0, message: { role: 'assistant', content: 'word' }, finish_reason: 'length' }]
+      const usage = { prompt_tokens: 1, completion_tokens: tokens, total_tokens: tokens + 1 }
+      return { body: { id: 'x', object: 'chat.completion', created: 1, model: 'long', choices, usage } }
+    }
+    const sent = () => app.beta.requests.map(({ json, headers }) => [headers['authorization'], (json as Record<string, unknown>)['max_tokens']])
+
+    test('a small balance does not bound the own key, which it does not pay for', async () => {
+      app.beta.reset()
+      app.beta.script(wordy)
+      const { status, json } = await ask()
+      expect([status, json.usage.completion_tokens]).toEqual([200, 5000])
+      expect(sent()).toEqual([['Bearer sk-saved-beta-key-0001', 5000]])
+      expect(await balanceUinr()).toBe(uinrFromInr(0.5))
+    })
+
+    test("the bound applies when the platform's key serves the call after the own key has failed", async () => {
+      app.beta.reset()
+      app.beta.script(request => (request.headers['authorization'] === 'Bearer sk-saved-beta-key-0001' ? { status: 500 } : wordy(request)))
+      const { status, json } = await ask()
+      expect([status, json.usage.completion_tokens]).toEqual([200, 256])
+      expect(sent().map(([, limit]) => limit)).toEqual([5000, 256])
+      expect(await balanceUinr()).toBeLessThan(0n)
+      expect(await balanceUinr()).toBeGreaterThan(-uinrFromInr(0.3))
     })
   })
 })
