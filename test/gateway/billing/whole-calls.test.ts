@@ -16,6 +16,7 @@ describe('calls without a stream on a prepaid balance', () => {
         const file = defaultOperatorFile(urls)
         const route = { provider: 'alpha', upstream_model: 'long', input_inr_per_mtok: 480, output_inr_per_mtok: 2880, source: 'test', as_of: '2026-01-01' }
         const model = { id: 'long-model', kind: 'chat', context_length: 400_000, max_output_tokens: 128_000, tools: true, routes: [route] }
+        const draw = { id: 'draw', kind: 'image', inr_per_image: 30, routes: [{ provider: 'alpha', upstream_model: 'draw-up' }] }
         const own = { ...model, id: 'own-model', routes: [{ ...route, provider: 'beta' }] }
         const thinking = { ...model, id: 'thinking-model', reasoning: true }
         const claude = { ...thinking, id: 'long-claude', routes: [{ ...route, provider: 'claude', upstream_model: 'claude-sonnet-4-5' }] }
@@ -23,7 +24,7 @@ describe('calls without a stream on a prepaid balance', () => {
         return {
           ...file,
           providers: [...file.providers, messages],
-          models: [...file.models, model, own, thinking, claude, { ...claude, id: 'plain-claude', reasoning: false }],
+          models: [...file.models, draw, model, own, thinking, claude, { ...claude, id: 'plain-claude', reasoning: false }],
         }
       },
     })
@@ -180,6 +181,27 @@ describe('calls without a stream on a prepaid balance', () => {
       expect(sent).toBe(300)
       const { sent: none } = await lastCall('/v1/chat/completions', { messages: hello }, 1000, 'max_tokens')
       expect(none).toBeUndefined()
+    })
+  })
+
+  describe('a last call for pictures', () => {
+    test.each([
+      [1, 1],
+      [70, 2],
+      [120, 4],
+      [1000, 4],
+    ])('₹%i pays for %i of 4 pictures for ₹30 each', async (balanceInr, images) => {
+      const org = await app.otherOrg(`Drawer ${balanceInr}`)
+      const { credits } = app.gateway.app.operator
+      await credits.give({ orgId: org.orgId, reason: 'grant', amountUinr: uinrFromInr(balanceInr), ref: 'r1' })
+      app.alpha.reset()
+      app.alpha.script(({ json }) => ({
+        body: { created: 1, data: Array.from({ length: Number((json as Record<string, unknown>)['n'] ?? 1) }, () => ({ b64_json: 'aGVsbG8=' })) },
+      }))
+      const { status, json } = await app.call('POST', '/v1/images/generations', { model: 'draw', prompt: 'x', n: 4 }, { token: org.key })
+      expect([status, json.data.length]).toEqual([200, images])
+      await app.gateway.app.limits.flushNow()
+      expect((await credits.show(org.orgId, 1)).balanceUinr).toBe(uinrFromInr(balanceInr - 30 * images))
     })
   })
 

@@ -55,16 +55,27 @@ export function withinStrictHold(kind: Kind, request: ParsedRequest, plan: Plan,
 
 /**
  * Returns the request within what is left of the prepaid balance for a last call without a stream. Its limit of output tokens is at most what is
- * left, or else a short answer. Nothing that the request says makes the short answer longer. `leftUinr` is null when the balance covers the hold.
- * Decision 0502 gives the reasons.
+ * left, or else a short answer. Nothing that the request says makes the short answer longer. It makes at most as many pictures as the rest pays for,
+ * or else one. `leftUinr` is null when the balance covers the hold. Decision 0502 gives the reasons.
  */
 export function withinBalance(kind: Kind, request: ParsedRequest, plan: Plan, leftUinr: bigint | null): ParsedRequest {
-  if (leftUinr === null || !kind.hasOutput || request.stream) return request
+  if (leftUinr === null || request.stream) return request
   const debited = plan.attempts.filter(({ byok }) => !byok)
+  if (!kind.hasOutput) return withinImages(kind, request, { ...plan, attempts: debited }, leftUinr)
   const ceilings = debited.map(({ model }) => outputCeiling(request, model))
   const leastTokens = Math.max(...debited.map(({ model }) => lastAnswerTokens(model)))
   const mostTokens = Math.max(leastTokens, tokensFor(leftUinr, request, { attempts: debited }))
   return ceilings.every(tokens => tokens <= mostTokens) ? request : withMaxTokens(request, Math.min(mostTokens, ...ceilings))
+}
+
+/** Returns the request with the most pictures that the amount pays for, at least one. Other requests are unchanged. */
+function withinImages(kind: Kind, request: ParsedRequest, plan: Plan, leftUinr: bigint): ParsedRequest {
+  let bound = request
+  for (let images = (request.media?.images ?? 0) - 1; images >= 1; images--) {
+    bound = request.withImages?.(images) ?? request
+    if (holdOf(kind, bound, plan).worstUinr <= leftUinr) break
+  }
+  return bound
 }
 
 /** Returns the output tokens that an amount pays for after the prompt, on the dearest attempt. */
