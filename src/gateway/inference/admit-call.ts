@@ -26,6 +26,8 @@ export interface AskedCall {
 export interface AdmittedCall {
   readonly plan: Plan
   readonly request: ParsedRequest
+  /** The request for attempts that the prepaid balance pays for. It differs only for a last call. */
+  readonly boundRequest: ParsedRequest
   readonly permit: Permit<UsageEvent>
 }
 
@@ -77,11 +79,10 @@ function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall
     leastUinr: kind.hasOutput && request.maxTokens === null ? leastUinr : undefined,
     debitUinr: isDebited(principal, deps) ? debitUinr : null,
   })
-  const admitted = (granted: Permit<UsageEvent>): AdmittedCall => ({
-    plan,
-    request: withinBalance(kind, withinStrictHold(kind, request, plan, granted.strictUinr), plan, granted.balanceLeftUinr),
-    permit: granted,
-  })
+  const admitted = (granted: Permit<UsageEvent>): AdmittedCall => {
+    const held = withinStrictHold(kind, request, plan, granted.strictUinr)
+    return { plan, request: held, boundRequest: withinBalance(kind, held, plan, granted.balanceLeftUinr), permit: granted }
+  }
   return permit instanceof Promise ? permit.then(admitted) : admitted(permit)
 }
 

@@ -63,18 +63,19 @@ export async function dial({ kind, plan, request, meter }: DialedCall, ends: Dia
     ends.recheck()
     signal.throwIfAborted()
     meter.dials()
+    const sent = meter.request
     onRoute?.(stepOf(attempt, 'dialed'))
     const startedMs = deps.clock.monotonicMs()
     let result: Performed
     let thrown: unknown = null
     try {
-      result = await kind.perform(attempt, new DialContext(kind, request, signal, deps, meter))
+      result = await kind.perform(attempt, new DialContext(kind, sent, signal, deps, meter))
     } catch (error) {
       if (isUnread(error) && !signal.aborted && attempt.route.provider.userGiven !== true) throw await unread(error, attempt, meter, deps)
       result = failureOf(error, attempt, signal, meter, deps)
       thrown = error
     }
-    if ('failure' in result) endLate(result, thrown, deps.clock.monotonicMs() - startedMs, { kind, request, meter }, deps)
+    if ('failure' in result) endLate(result, thrown, deps.clock.monotonicMs() - startedMs, { kind, request: sent, meter }, deps)
     if ('answer' in result) onRoute?.(stepOf(attempt, 'answered'))
     if ('answer' in result) return begun(result.answer, result.replyHeaders, deps.clock.monotonicMs() - startedMs, meter, deps)
     if (result.kind === 'client-error') {

@@ -72,12 +72,13 @@ async function serveCall(
   const asked = { kind, parsed, principal, agent, org, eventId }
   // Admission translates the request to check that the first route can express it, so a heavy body takes a turn.
   const admitted = inTurn === undefined ? admitCall(asked, deps) : admitInTurn(asked, deps, inTurn)
-  const { plan, request, permit } = admitted instanceof Promise ? await admitted : admitted
+  const { plan, request, boundRequest, permit } = admitted instanceof Promise ? await admitted : admitted
   trace?.planned(plan.model.id, request.stream)
   const { watch: counted } = deps
   const facts = {
     kind,
     request,
+    boundRequest,
     principal,
     agent,
     requestId: call.requestId,

@@ -16,7 +16,16 @@ describe('calls without a stream on a prepaid balance', () => {
         const file = defaultOperatorFile(urls)
         const route = { provider: 'alpha', upstream_model: 'long', input_inr_per_mtok: 480, output_inr_per_mtok: 2880, source: 'test', as_of: '2026-01-01' }
         const model = { id: 'long-model', kind: 'chat', context_length: 400_000, max_output_tokens: 128_000, tools: true, routes: [route] }
-        return { ...file, models: [...file.models, model] }
+        const draw = { id: 'draw', kind: 'image', inr_per_image: 30, routes: [{ provider: 'alpha', upstream_model: 'draw-up' }] }
+        const own = { ...model, id: 'own-model', routes: [{ ...route, provider: 'beta' }] }
+        const thinking = { ...model, id: 'thinking-model', reasoning: true }
+        const claude = { ...thinking, id: 'long-claude', routes: [{ ...route, provider: 'claude', upstream_model: 'claude-sonnet-4-5' }] }
+        const messages = { id: 'claude', dialect: 'anthropic', base_url: urls.alpha, auth: 'x-api-key', residency: 'global' }
+        return {
+          ...file,
+          providers: [...file.providers, messages],
+          models: [...file.models, draw, model, own, thinking, claude, { ...claude, id: 'plain-claude', reasoning: false }],
+        }
       },
     })
   })
@@ -58,8 +67,9 @@ describe('calls without a stream on a prepaid balance', () => {
       const { credits } = app.gateway.app.operator
       await credits.give({ orgId: org.orgId, reason: 'grant', amountUinr: uinrFromInr(balanceInr), ref: 'r1' })
       app.alpha.reset()
-      app.alpha.script(({ json }) => {
+      app.alpha.script(({ json, path }) => {
         const tokens = Number((json as Record<string, unknown>)[limitName] ?? answerTokens)
+        if (path.includes('/messages')) return { usage: { input_tokens: 1, output_tokens: tokens } }
         const choices = [{ index: 0, message: { role: 'assistant', content: 'word '.repeat(tokens) }, finish_reason: 'length' }]
         return {
           body: {
@@ -105,16 +115,65 @@ describe('calls without a stream on a prepaid balance', () => {
       expect(balanceInr).toBeGreaterThan(-257 * tokenInr)
     })
 
-    test('each of several answers may be short', async () => {
-      const { json } = await lastCall('/v1/chat/completions', { messages: hello, n: 3, max_tokens: answerTokens }, 10 * tokenInr, 'max_tokens')
-      expect(json).toMatchObject({ n: 3, max_tokens: 256 })
+    test('several answers share a short answer', async () => {
+      const { json, balanceInr } = await lastCall('/v1/chat/completions', { messages: hello, n: 3, max_tokens: answerTokens }, 10 * tokenInr, 'max_tokens')
+      expect(json).toMatchObject({ n: 3, max_tokens: 85 })
+      expect(balanceInr).toBeGreaterThan(-257 * tokenInr)
     })
 
-    test('thinking of a named length stays possible', async () => {
+    const long = 1_000_000_000
+    test.each([
+      ['thinking_budget', '/v1/chat/completions', { messages: hello, thinking_budget: long }],
+      ['thinking_budget without a limit', '/v1/chat/completions', { messages: hello, thinking_budget: long, max_tokens: undefined }],
+      ['reasoning.max_tokens', '/v1/chat/completions', { messages: hello, reasoning: { max_tokens: long } }],
+      ['thinking', '/v1/chat/completions', { messages: hello, thinking: { type: 'enabled', budget_tokens: long } }],
+      ['thinking that is off', '/v1/chat/completions', { messages: hello, thinking: { type: 'disabled', budget_tokens: long } }],
+      ['thinking of messages', '/v1/messages', { messages: hello, thinking: { type: 'enabled', budget_tokens: long } }],
+      ['thinking_budget of messages', '/v1/messages', { messages: hello, thinking_budget: long }],
+      ['thinking_budget of responses', '/v1/responses', { input: 'go', thinking_budget: long, max_tokens: undefined }],
+    ])('%s with any length does not raise the bound', async (_, path, body) => {
+      const { status, sent, balanceInr } = await lastCall(path, { max_tokens: answerTokens, ...body }, 1000 * tokenInr, 'max_tokens')
+      expect(status).toBe(200)
+      expect(sent).toBeLessThanOrEqual(1000)
+      expect(balanceInr).toBeGreaterThanOrEqual(0)
+    })
+
+    test('thinking of a named length is shortened together with the limit, and leaves room for an answer', async () => {
       const thinking = { type: 'enabled', budget_tokens: 20_000 }
-      const { sent } = await lastCall('/v1/chat/completions', { messages: hello, thinking, max_tokens: answerTokens }, 10 * tokenInr, 'max_tokens')
-      expect(sent).toBeGreaterThan(20_000)
-      expect(sent).toBeLessThan(answerTokens)
+      const { json, balanceInr } = await lastCall(
+        '/v1/chat/completions',
+        { model: 'thinking-model', messages: hello, thinking, reasoning: { max_tokens: 20_000 }, thinking_budget: 20_000, max_tokens: answerTokens },
+        10 * tokenInr,
+        'max_tokens',
+      )
+      expect(json).toMatchObject({
+        max_tokens: 8192,
+        thinking: { type: 'enabled', budget_tokens: 7936 },
+        reasoning: { max_tokens: 7936 },
+        thinking_budget: 7936,
+      })
+      expect(balanceInr).toBeGreaterThan(-8193 * tokenInr)
+    })
+
+    test('a provider of the messages format gets a thinking budget below its limit, and none that is too short', async () => {
+      const thinking = { type: 'enabled', budget_tokens: 20_000 }
+      const ask = (body: object) =>
+        lastCall('/v1/messages', { model: 'long-claude', messages: hello, max_tokens: answerTokens, ...body }, 10 * tokenInr, 'max_tokens')
+      expect((await ask({ thinking })).json).toMatchObject({ max_tokens: 8192, thinking: { type: 'enabled', budget_tokens: 7936 } })
+      const { json } = await ask({ model: 'plain-claude', thinking })
+      expect(json).toMatchObject({ max_tokens: 256 })
+      expect(json).not.toHaveProperty('thinking')
+    })
+
+    test('thinking that fits is sent as it is', async () => {
+      const thinking = { type: 'enabled', budget_tokens: 5000 }
+      const { json } = await lastCall(
+        '/v1/chat/completions',
+        { model: 'thinking-model', messages: hello, thinking, max_tokens: answerTokens },
+        10 * tokenInr,
+        'max_tokens',
+      )
+      expect(json).toMatchObject({ max_tokens: 8192, thinking })
     })
 
     test('a limit that the balance pays for is sent as it is', async () => {
@@ -122,6 +181,69 @@ describe('calls without a stream on a prepaid balance', () => {
       expect(sent).toBe(300)
       const { sent: none } = await lastCall('/v1/chat/completions', { messages: hello }, 1000, 'max_tokens')
       expect(none).toBeUndefined()
+    })
+  })
+
+  describe('a last call for pictures', () => {
+    test.each([
+      [1, 1],
+      [70, 2],
+      [120, 4],
+      [1000, 4],
+    ])('₹%i pays for %i of 4 pictures for ₹30 each', async (balanceInr, images) => {
+      const org = await app.otherOrg(`Drawer ${balanceInr}`)
+      const { credits } = app.gateway.app.operator
+      await credits.give({ orgId: org.orgId, reason: 'grant', amountUinr: uinrFromInr(balanceInr), ref: 'r1' })
+      app.alpha.reset()
+      app.alpha.script(({ json }) => ({
+        body: { created: 1, data: Array.from({ length: Number((json as Record<string, unknown>)['n'] ?? 1) }, () => ({ b64_json: 'aGVsbG8=' })) },
+      }))
+      const { status, json } = await app.call('POST', '/v1/images/generations', { model: 'draw', prompt: 'x', n: 4 }, { token: org.key })
+      expect([status, json.data.length]).toEqual([200, images])
+      await app.gateway.app.limits.flushNow()
+      expect((await credits.show(org.orgId, 1)).balanceUinr).toBe(uinrFromInr(balanceInr - 30 * images))
+    })
+  })
+
+  describe('a call that its own key may serve', () => {
+    let key: string
+    beforeAll(async () => {
+      const owner = await app.signIn()
+      await app.call('PUT', '/me/byok/beta', { key: 'sk-saved-beta-key-0001', always_use: true }, { cookie: owner })
+      key = (await app.call('POST', '/me/keys', { name: 'own' }, { cookie: owner })).json.key
+      await app.gateway.app.operator.credits.give({ orgId: app.orgId, reason: 'grant', amountUinr: uinrFromInr(0.5), ref: 'r1' })
+    })
+    const ask = () =>
+      app.call('POST', '/v1/chat/completions', { model: 'own-model', max_tokens: 5000, messages: [{ role: 'user', content: 'go' }] }, { token: key })
+    const balanceUinr = async () => {
+      await app.gateway.app.limits.flushNow()
+      return (await app.gateway.app.operator.credits.show(app.orgId, 1)).balanceUinr
+    }
+    const wordy = ({ json }: { readonly json: unknown }) => {
+      const tokens = Number((json as Record<string, unknown>)['max_tokens'])
+      const choices = [{ index: 0, message: { role: 'assistant', content: 'word' }, finish_reason: 'length' }]
+      const usage = { prompt_tokens: 1, completion_tokens: tokens, total_tokens: tokens + 1 }
+      return { body: { id: 'x', object: 'chat.completion', created: 1, model: 'long', choices, usage } }
+    }
+    const sent = () => app.beta.requests.map(({ json, headers }) => [headers['authorization'], (json as Record<string, unknown>)['max_tokens']])
+
+    test('a small balance does not bound the own key, which it does not pay for', async () => {
+      app.beta.reset()
+      app.beta.script(wordy)
+      const { status, json } = await ask()
+      expect([status, json.usage.completion_tokens]).toEqual([200, 5000])
+      expect(sent()).toEqual([['Bearer sk-saved-beta-key-0001', 5000]])
+      expect(await balanceUinr()).toBe(uinrFromInr(0.5))
+    })
+
+    test("the bound applies when the platform's key serves the call after the own key has failed", async () => {
+      app.beta.reset()
+      app.beta.script(request => (request.headers['authorization'] === 'Bearer sk-saved-beta-key-0001' ? { status: 500 } : wordy(request)))
+      const { status, json } = await ask()
+      expect([status, json.usage.completion_tokens]).toEqual([200, 256])
+      expect(sent().map(([, limit]) => limit)).toEqual([5000, 256])
+      expect(await balanceUinr()).toBeLessThan(0n)
+      expect(await balanceUinr()).toBeGreaterThan(-uinrFromInr(0.3))
     })
   })
 })

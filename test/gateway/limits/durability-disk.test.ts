@@ -1,6 +1,7 @@
-import { cpSync, mkdtempSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
 import { journalFolder, segmentsOf } from '../../../src/gateway/limits/journal/journal.ts'
@@ -17,6 +18,7 @@ const events = statement<[], { id: string; outcome: string; valueUinr: bigint }>
   `select id as "id", outcome as "outcome", value_uinr as "valueUinr" from usage_events order by at, id`,
 )
 const leased = statement<[], { sum: bigint }>('test.disk_leased', `select coalesce(sum(amount), 0)::bigint as "sum" from leases`)
+const stateOf = statement<[id: bigint], { state: string }>('test.disk_state', `select state as "state" from processes where id = $1::bigint`)
 const ageBeat = statement<[id: bigint]>('test.disk_age_beat', `update beats set beat_at = beat_at - interval '1 hour' where process_id = $1::bigint`)
 
 /** A disk that can be full. It then writes half of the bytes and reports this. */
@@ -139,6 +141,50 @@ describe('a journal in segments', () => {
     await callOnce(other, request(100n), 10n)
     await other.stop()
     expect(quiet.syncs).toBe(0)
+  })
+})
+
+describe('a journal of a dead process', () => {
+  /** Makes three settled calls and a running one. Returns their process, and a folder with a copy of its journal that ends with these bytes. */
+  async function deadWith(tail: Buffer) {
+    const engine = await startEngine(database.db, { env: still })
+    await engine.limits.budgets.set(1, 'key', '7', 1_000_000n)
+    for (let i = 0; i < 3; i++) await callOnce(engine, request(100n), 70n)
+    const running = request(500n)
+    await (await engine.limits.admit(running)).open(eventOf(running, 10n))
+    const dataDir = await copyOfJournal(engine)
+    for (const { path } of segmentsOf(journalFolder(dataDir), engine.limits.processId)) appendFileSync(path, tail)
+    return { engine, dataDir }
+  }
+
+  const charges = async (): Promise<string[]> => (await database.db.many(events)).map(({ outcome, valueUinr }) => `${outcome} ${valueUinr}`).sort()
+
+  // After a power cut a file can have its new length, and zeros where the bytes were not on the disk yet.
+  it.each([3, 8, 4096])('is adopted when it ends with %i zero bytes', async count => {
+    const { engine, dataDir } = await deadWith(Buffer.alloc(count))
+    const survivor = await startEngine(database.db, { dataDir, env: still })
+    expect(await charges()).toEqual(['interrupted 10', 'ok 70', 'ok 70', 'ok 70'])
+    expect(await database.db.one(stateOf, engine.limits.processId)).toEqual({ state: 'closed' })
+    expect(await survivor.limits.budgets.get(1, 'key', '7')).toMatchObject({ spentUinr: 220n, heldUinr: 0n })
+    await survivor.stop()
+    await engine.stop()
+  })
+
+  it('is charged up to a record that this version cannot read, and keeps its leases', async () => {
+    const payload = Buffer.from([77])
+    const header = Buffer.alloc(8)
+    header.writeUInt32LE(payload.length)
+    header.writeUInt32LE(crc32(payload), 4)
+    const { engine, dataDir } = await deadWith(Buffer.concat([header, payload]))
+    const survivor = await startEngine(database.db, { dataDir, env: still })
+    for (let round = 0; round < 2; round++) {
+      await survivor.limits.janitor.runOnce()
+      expect(await charges()).toEqual(['ok 70', 'ok 70', 'ok 70'])
+      expect(await database.db.one(stateOf, engine.limits.processId)).toEqual({ state: 'lost' })
+    }
+    expect((await database.db.one(leased)).sum).toBeGreaterThan(0n)
+    await survivor.stop()
+    await engine.stop()
   })
 })
 

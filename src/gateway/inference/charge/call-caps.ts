@@ -10,7 +10,7 @@ import { plainUsage } from '../../wire/usage.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { promptTokensMost } from '../prompt-most.ts'
-import { heldUsage, holdOf, outputCeiling, shortAnswerTokens } from './estimate.ts'
+import { heldUsage, holdOf, lastAnswerTokens, outputCeiling } from './estimate.ts'
 import { outputTokensFor } from './price.ts'
 
 /**
@@ -55,26 +55,27 @@ export function withinStrictHold(kind: Kind, request: ParsedRequest, plan: Plan,
 
 /**
  * Returns the request within what is left of the prepaid balance for a last call without a stream. Its limit of output tokens is at most what is
- * left, or else a short answer. `leftUinr` is null when the balance covers the hold. Decision 0502 gives the reasons.
+ * left, or else a short answer. Nothing that the request says makes the short answer longer. It makes at most as many pictures as the rest pays for,
+ * or else one. `leftUinr` is null when the balance covers the hold. Decision 0502 gives the reasons.
  */
 export function withinBalance(kind: Kind, request: ParsedRequest, plan: Plan, leftUinr: bigint | null): ParsedRequest {
-  if (leftUinr === null || !kind.hasOutput || request.stream) return request
+  if (leftUinr === null || request.stream) return request
   const debited = plan.attempts.filter(({ byok }) => !byok)
+  if (!kind.hasOutput) return withinImages(kind, request, { ...plan, attempts: debited }, leftUinr)
   const ceilings = debited.map(({ model }) => outputCeiling(request, model))
-  const leastTokens = Math.max(...debited.map(({ model }) => shortAnswerTokens(kind, request, model))) + thoughtTokensOf(request)
+  const leastTokens = Math.max(...debited.map(({ model }) => lastAnswerTokens(model)))
   const mostTokens = Math.max(leastTokens, tokensFor(leftUinr, request, { attempts: debited }))
   return ceilings.every(tokens => tokens <= mostTokens) ? request : withMaxTokens(request, Math.min(mostTokens, ...ceilings))
 }
 
-/** Returns the tokens of thinking that the request names itself, for each of its answers. Providers refuse a token limit that does not leave more than these. */
-function thoughtTokensOf({ native: { body }, answers }: ParsedRequest): number {
-  const named = [numberIn(body['thinking'], 'budget_tokens'), numberIn(body['reasoning'], 'max_tokens'), numberIn(body, 'thinking_budget')]
-  return Math.max(...named) * answers
-}
-
-function numberIn(value: unknown, name: string): number {
-  const found = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
-  return typeof found === 'number' && found > 0 ? found : 0
+/** Returns the request with the most pictures that the amount pays for, at least one. Other requests are unchanged. */
+function withinImages(kind: Kind, request: ParsedRequest, plan: Plan, leftUinr: bigint): ParsedRequest {
+  let bound = request
+  for (let images = (request.media?.images ?? 0) - 1; images >= 1; images--) {
+    bound = request.withImages?.(images) ?? request
+    if (holdOf(kind, bound, plan).worstUinr <= leftUinr) break
+  }
+  return bound
 }
 
 /** Returns the output tokens that an amount pays for after the prompt, on the dearest attempt. */

@@ -74,7 +74,7 @@ export function firstHoldTokens(
 }
 
 /** Returns the output tokens of a short answer. Hidden thinking comes before the answer, so a short answer of such a model needs its whole first hold. */
-export function shortAnswerTokens(
+function shortAnswerTokens(
   kind: Parameters<typeof firstHoldTokens>[0],
   request: Parameters<typeof firstHoldTokens>[1],
   model: Parameters<typeof firstHoldTokens>[2],
@@ -82,6 +82,12 @@ export function shortAnswerTokens(
   const heldTokens = firstHoldTokens(kind, request, model)
   return thinksUnseen(request, model) ? heldTokens : Math.min(heldTokens, firstStreamSliceTokens * request.answers)
 }
+
+/**
+ * Returns the output tokens that a last call may always have, for all of its answers together. Only the catalog says whether the model thinks. What
+ * the request says about thinking would let a caller choose the amount.
+ */
+export const lastAnswerTokens = ({ reasoning }: Pick<Model, 'reasoning'>): number => (reasoning ? reasoningHoldTokens : firstStreamSliceTokens)
 
 const costOf = ({ route }: Attempt, request: ParsedRequest, promptTokens: number, completionTokens: number): bigint => {
   const { media } = request

@@ -31,6 +31,8 @@ export interface ChargedAgent {
 export interface MeterInput {
   readonly kind: Kind
   readonly request: ParsedRequest
+  /** The request for attempts that the prepaid balance pays for. Absent when it is the same. */
+  readonly boundRequest?: ParsedRequest
   readonly principal: BearerPrincipal
   readonly agent: ChargedAgent
   readonly requestId: string
@@ -123,11 +125,17 @@ export class Meter {
 
   /** The estimated tokens of the prompt. */
   get promptTokens(): number {
-    return this.#input.request.promptTokens
+    return this.request.promptTokens
   }
 
   get attempt(): Attempt | null {
     return this.#attempt
+  }
+
+  /** The request as the current attempt gets it. The balance bounds only attempts that it pays for. */
+  get request(): ParsedRequest {
+    const { request, boundRequest } = this.#input
+    return boundRequest === undefined || this.#attempt === null || this.#attempt.byok ? request : boundRequest
   }
 
   /** Notes the attempt before its dial. When the promise resolves, the journal records the call even if this process dies. */
@@ -219,7 +227,7 @@ export class Meter {
     const tokens = typeof usage === 'function' ? usage() : usage
     this.#lastChunkMs = nowMs
     this.#lastProgressMs = nowMs
-    this.#permit.progress(this.#event(cappedAt(tokens, this.#input.request.maxTokens), true, 'interrupted', 200))
+    this.#permit.progress(this.#event(cappedAt(tokens, this.request.maxTokens), true, 'interrupted', 200))
   }
 
   /** The time of the last chunk of a stream, in milliseconds of the monotonic clock. */
@@ -233,19 +241,20 @@ export class Meter {
   }
 
   get #thinksUnseen(): boolean {
-    return this.#attempt !== null && thinksUnseen(this.#input.request, this.#attempt.model)
+    return this.#attempt !== null && thinksUnseen(this.request, this.#attempt.model)
   }
 
   /** The tokens that a provider is assumed to have made since its dial: of hidden thinking, and of a reply that comes whole. 0 for other calls. */
   get unseenTokens(): number {
-    const { kind, request } = this.#input
+    const { kind } = this.#input
+    const { request } = this
     if (!kind.hasOutput || !this.#isWorking || (request.stream && !this.#thinksUnseen)) return 0
     const madeTokens = unseenTokensOf(this.#clock.monotonicMs() - this.#dialedAtMs)
     return request.stream ? madeTokens : madeTokens * request.answers
   }
 
   /** Records the assumed usage of a call that its caller has left, so that a death of this process does not lose it. */
-  noteLeft(tokens: TokenUsage = abandonedUsage(this.#input.request, this.withinHold(this.unseenTokens))): void {
+  noteLeft(tokens: TokenUsage = abandonedUsage(this.request, this.withinHold(this.unseenTokens))): void {
     this.#lastProgressMs = 0
     const lastChunkMs = this.#lastChunkMs
     this.progress(tokens)
@@ -255,7 +264,7 @@ export class Meter {
   /** Returns the prompt tokens, between the estimate and `mostTokens`, that the hold pays for together with the given output tokens. */
   promptWithinHold(mostTokens: number, outputTokens: number): number {
     const attempt = this.#attempt
-    let low = this.#input.request.promptTokens
+    let low = this.request.promptTokens
     let high = attempt === null ? low : mostTokens
     while (attempt !== null && low < high) {
       const middle = Math.ceil((low + high) / 2)
@@ -267,7 +276,7 @@ export class Meter {
 
   /** Returns an estimate of output, limited to the held output. A guess never charges more than a budget covers. */
   withinHold(outputTokens: number): number {
-    return Math.min(outputTokens, this.coveredTokens(this.#input.request.promptTokens))
+    return Math.min(outputTokens, this.coveredTokens(this.request.promptTokens))
   }
 
   /**
@@ -288,7 +297,7 @@ export class Meter {
 
   /** Returns the output tokens that the hold covers beyond the given ones. Infinity when the hold covers the whole limit of the request. */
   #roomTokens(outputTokens: number): number {
-    const { promptTokens, maxTokens } = this.#input.request
+    const { promptTokens, maxTokens } = this.request
     const covered = this.coveredTokens(promptTokens)
     return maxTokens !== null && covered >= maxTokens ? Number.POSITIVE_INFINITY : covered - outputTokens
   }
@@ -300,14 +309,14 @@ export class Meter {
   }
 
   #priceHeld({ route: { price } }: Attempt, tokens: TokenUsage): bigint {
-    return priceHeld(price, heldUsage(tokens, this.#input.request, price))
+    return priceHeld(price, heldUsage(tokens, this.request, price))
   }
 
   /** Returns the output tokens that the hold covers after the given prompt tokens. After a refused `extendTo` the hold includes all that was left. */
   coveredTokens(promptTokens: number): number {
     if (this.#attempt === null) return 0
     const { price } = this.#attempt.route
-    return outputTokensFor(this.#permit.heldUinr, price, heldUsage(plainUsage(promptTokens, 0), this.#input.request, price))
+    return outputTokensFor(this.#permit.heldUinr, price, heldUsage(plainUsage(promptTokens, 0), this.request, price))
   }
 
   /** The budget or balance that refused the last `extendTo`, or null. */
@@ -318,8 +327,7 @@ export class Meter {
   /** Returns the cost of this usage on the serving route, as the caller sees it. */
   billOf(tokens: TokenUsage): Bill {
     const attempt = this.#attempt
-    const valueUinr =
-      attempt === null ? 0n : priceTokens(attempt.route.price, cappedAt(asCharged(tokens, attempt.route, this.#input.request), this.#input.request.maxTokens))
+    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, cappedAt(asCharged(tokens, attempt.route, this.request), this.request.maxTokens))
     const value = inrFromUinr(valueUinr)
     return { cost_inr: this.#isFree(attempt) ? 0 : value, value_inr: value, provider: attempt?.route.provider.id ?? '' }
   }
@@ -333,7 +341,7 @@ export class Meter {
   settle(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): void | Promise<void> {
     if (this.#ended) return
     this.#ended = true
-    const event = this.#event(cappedAt(tokens, this.#input.request.maxTokens), estimated || tokens.doubt !== undefined, outcome, status)
+    const event = this.#event(cappedAt(tokens, this.request.maxTokens), estimated || tokens.doubt !== undefined, outcome, status)
     this.#settledCostUinr = event.costUinr
     if (tokens.doubt !== undefined && this.#attempt !== null) this.#input.watch?.usageDoubted(this.#attempt, tokens.doubt)
     this.#input.watch?.settled(event)
@@ -360,7 +368,8 @@ export class Meter {
   settleAbandoned(status: number, outcome: Outcome, isUnknown = false): void | Promise<void> {
     const attempt = this.#attempt
     if (!this.#isWorking || attempt === null) return this.settleFailed(status, outcome, true)
-    const { kind, request } = this.#input
+    const { kind } = this.#input
+    const { request } = this
     if (isUnknown) return this.settle(abandonedUsage(request, firstHoldTokens(kind, request, attempt.model), true), true, outcome, status)
     return this.#settleGuess(this.#abandoned(), outcome, status)
   }
@@ -372,7 +381,8 @@ export class Meter {
   settleUnread(status: number, reported: TokenUsage | null = null): void | Promise<void> {
     const attempt = this.#attempt
     if (attempt === null) return this.settleFailed(status)
-    const { kind, request } = this.#input
+    const { kind } = this.#input
+    const { request } = this
     const { promptTokens, media } = request
     const tokens = reported ?? plainUsage(promptTokens, firstHoldTokens(kind, request, attempt.model, false))
     return this.settle(media === undefined ? tokens : { ...tokens, media }, reported === null, 'failed', status)
@@ -383,7 +393,7 @@ export class Meter {
    * so `#settleGuess` asks the budgets.
    */
   #abandoned(): TokenUsage {
-    const { request } = this.#input
+    const { request } = this
     if (request.stream) return abandonedUsage(request, this.withinHold(this.unseenTokens))
     const most = request.maxTokens ?? (this.#attempt?.model.maxOutputTokens ?? Number.POSITIVE_INFINITY) * request.answers
     return abandonedUsage(request, Math.min(this.unseenTokens, most))
@@ -411,7 +421,8 @@ export class Meter {
   }
 
   #event(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): UsageEvent {
-    const { kind, request, principal, agent, requestId, startedAtMs } = this.#input
+    const { kind, principal, agent, requestId, startedAtMs } = this.#input
+    const { request } = this
     const attempt = this.#attempt
     // The record before a dial has no usage yet.
     const valueUinr = attempt === null || tokens === noUsage ? 0n : priceTokens(attempt.route.price, asCharged(tokens, attempt.route, request))

@@ -11,6 +11,7 @@ import { performChat } from '../attempt/perform-chat.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import { asksThought, type ParsedRequest } from './request.ts'
+import { thinkingWithin, withFields } from './thinking-length.ts'
 
 /** OpenAI chat completions, which is also the hub format. */
 export const chatKind: Kind = {
@@ -91,7 +92,7 @@ class ChatRequest implements ParsedRequest {
     const isNewer = typeof body['max_completion_tokens'] === 'number'
     const isPlain = !isNewer || typeof body['max_tokens'] === 'number'
     const limits = { ...(isPlain ? { max_tokens: answerMaxTokens } : {}), ...(isNewer ? { max_completion_tokens: answerMaxTokens } : {}) }
-    return new ChatRequest(chat, this.fields, { ...body, ...limits }, null)
+    return new ChatRequest(chat, this.fields, { ...withFields(body, thinkingWithin(body, answerMaxTokens)), ...limits }, null)
   }
 }
 

@@ -15,6 +15,7 @@ import { refuseDearerMessages } from '../media/surcharges.ts'
 import type { Kind } from './kind.ts'
 import { parseObject } from './parse-object.ts'
 import { asksThought, type CallInput, type ParsedRequest } from './request.ts'
+import { thinkingWithin, withFields } from './thinking-length.ts'
 
 /** Requests in Anthropic's Messages format. A route that takes this format gets them in this format. For all other routes the gateway translates them. */
 export const messagesKind: Kind = {
@@ -119,10 +120,12 @@ class MessagesRequest implements ParsedRequest {
 
   withMaxTokens(answerMaxTokens: number): ParsedRequest {
     const { body, bytes } = this.native
+    const changed = new Map<string, unknown>([...thinkingWithin(body, answerMaxTokens), ['max_tokens', answerMaxTokens]])
+    const texts = new Map([...changed].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)]))
     const native: NativeRequest = {
       ...this.native,
-      body: { ...body, max_tokens: answerMaxTokens },
-      bytes: bytes === null ? null : editMembers(bytes, new Map([['max_tokens', String(answerMaxTokens)]])),
+      body: withFields(body, changed),
+      bytes: bytes === null ? null : editMembers(bytes, texts),
     }
     return new MessagesRequest({ ...this.#facts, maxTokens: answerMaxTokens }, this.fields, { native, forwarded: this.forwarded, overflows: this.overflows })
   }

@@ -69,6 +69,8 @@ export interface ParsedRequest {
   promptText(): string
   /** Returns the same request with a token limit for each answer. */
   withMaxTokens(answerMaxTokens: number): ParsedRequest
+  /** Returns the same request for at most this many pictures. Absent when the request makes none. */
+  withImages?(images: number): ParsedRequest
   /** The units that are known before the dial and are held for, such as requested images or characters to speak. Absent when only tokens count. */
   readonly media?: TokenUsage['media']
 }

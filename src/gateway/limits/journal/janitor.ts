@@ -144,7 +144,10 @@ export class Janitor<E extends ChargedEvent> {
     return isClosed
   }
 
-  /** Writes all entries to the database. Returns the offset of the end, or null when another adopter works on this journal. */
+  /**
+   * Writes all entries to the database. Returns the offset of the end, or null when another adopter works on this journal. When an entry cannot be
+   * read, the entries before it are written, and then the reader's error is thrown.
+   */
   async #write(range: Omit<FlushRange, 'to'>, entries: Iterable<Entry<E>>): Promise<number | null> {
     const portion = new PortionSize(replayRecords)
     let at = range.from
@@ -160,7 +163,11 @@ export class Janitor<E extends ChargedEvent> {
       }
       return true
     }
-    for (const entry of entries) {
+    for (const entry of withoutThrow(entries)) {
+      if (entry instanceof Unreadable) {
+        await write()
+        throw entry.cause
+      }
       waiting.push(entry)
       if (waiting.length >= replayRecords && !(await write())) return null
     }
@@ -178,6 +185,24 @@ export class Janitor<E extends ChargedEvent> {
       await tx.exec(setProcessState, id, ['lost'], 'closed')
       return true
     })
+  }
+}
+
+/** Takes the place of an entry that cannot be read. */
+class Unreadable {
+  readonly cause: unknown
+
+  constructor(cause: unknown) {
+    this.cause = cause
+  }
+}
+
+/** Yields the entries, and the reader's error as the last one instead of throwing it. */
+function* withoutThrow<T>(entries: Iterable<T>): Generator<T | Unreadable> {
+  try {
+    yield* entries
+  } catch (cause) {
+    yield new Unreadable(cause)
   }
 }
 

@@ -271,12 +271,15 @@ export class RecordDecoder<E extends ChargedEvent> {
 /** Stands for a record that only an adopter needs. */
 const withoutEffect: Extract<JournalRecord<ChargedEvent>, { readonly kind: 'return' }> = { kind: 'return', released: [] }
 
-/** Returns the payload of the record at an offset. Null when there is no whole record. */
+/**
+ * Returns the payload of the record at an offset. Null when there is no whole record. No record is empty: a file system can leave zero bytes after
+ * a power cut, and the checksum of nothing is zero.
+ */
 function payloadAt(bytes: Buffer, at: number): Buffer | null {
   if (at + headerBytes > bytes.length) return null
   const size = bytes.readUInt32LE(at)
   const end = at + headerBytes + size
-  if (size > recordMaxBytes || end > bytes.length) return null
+  if (size === 0 || size > recordMaxBytes || end > bytes.length) return null
   const payload = bytes.subarray(at + headerBytes, end)
   return crc32(payload) === bytes.readUInt32LE(at + 4) ? payload : null
 }

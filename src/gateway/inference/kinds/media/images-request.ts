@@ -62,6 +62,10 @@ export class ImagesRequest extends MediaRequest {
     return new ImagesRequest(this.modelId, { ...this.fields, provider: providerId }, this.native.body, this.params)
   }
 
+  withImages(images: number): ImagesRequest {
+    return new ImagesRequest(this.modelId, this.fields, this.native.body, { ...this.params, n: Math.min(this.params.n, images) })
+  }
+
   /** Returns the same request for one member of the panel, with one picture. */
   forMember(modelId: string): ImagesRequest {
     return new ImagesRequest(modelId, this.fields, this.native.body, { ...this.params, n: 1 })
