@@ -7,7 +7,12 @@ import type { OutboundReply } from '../../../src/platform/outbound/upstream-body
 /** Returns a reply with these bytes as its body. */
 function replyOf(bytes: Buffer, encoding: string): OutboundReply {
   const stream = Readable.from([bytes])
-  const body = Object.assign(stream, { arrived: () => null, buffer: () => bytes, nudge: () => undefined, detachSignal: () => undefined }) as unknown as OutboundReply['body']
+  const body = Object.assign(stream, {
+    arrived: () => null,
+    buffer: () => bytes,
+    nudge: () => undefined,
+    detachSignal: () => undefined,
+  }) as unknown as OutboundReply['body']
   return { status: 200, headers: { 'content-encoding': encoding }, body }
 }
 

@@ -9,7 +9,6 @@ import { brHeader, headerValue } from '../../wire/response-headers.ts'
 import { noUsage, type TokenUsage } from '../../wire/usage.ts'
 import { readRefusal } from '../attempt/refusals.ts'
 import { send } from '../attempt/send.ts'
-import { withheldSpeech, withheldTranscription } from '../attempt/withheld-media.ts'
 import { written } from '../attempt/written.ts'
 import type { PerformContext, Performer } from '../kinds/kind.ts'
 import { SpeechRequest, TranscriptionRequest } from '../kinds/media/audio-requests.ts'
@@ -17,6 +16,7 @@ import type { BytesReading, Failed, Performed, WholeAnswer } from '../replies/an
 import { decodedReply } from '../replies/decoded-reply.ts'
 import { replyWait } from '../replies/reply-wait.ts'
 import { SpeechReading, secondsOf, TranscriptReading } from './audio-reading.ts'
+import { withheldSpeech, withheldTranscription } from './withheld-media.ts'
 
 /** The largest transcript and the largest JSON reply with audio, in bytes. */
 const transcriptMaxBytes = 16 * 1024 * 1024

@@ -7,12 +7,12 @@ import type { Attempt } from '../../routing/plan.ts'
 import { isToldPlain } from '../../wire/images.ts'
 import { brHeader, headerValue } from '../../wire/response-headers.ts'
 import { noUsage } from '../../wire/usage.ts'
-import { withheldParams } from '../attempt/withheld-media.ts'
 import type { Performer } from '../kinds/kind.ts'
 import { ImagesRequest } from '../kinds/media/images-request.ts'
 import type { ClientError, Failed, Performed, WholeAnswer } from '../replies/answer.ts'
 import { ReplyRoom } from '../replies/reply-room.ts'
 import { type Drawn, draw } from './image-job.ts'
+import { withheldParams } from './withheld-media.ts'
 
 /** The most bytes of all replies of one attempt: four large pictures as base64. */
 const repliesMaxBytes = 64 * 1024 * 1024
