@@ -1,4 +1,4 @@
-/** Calls without a stream on a prepaid balance. Their answers can cost far more than the small amount that admission holds. */
+/** Calls on a prepaid balance whose answers can cost far more than what is left of it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
@@ -181,6 +181,32 @@ describe('calls without a stream on a prepaid balance', () => {
       expect(sent).toBe(300)
       const { sent: none } = await lastCall('/v1/chat/completions', { messages: hello }, 1000, 'max_tokens')
       expect(none).toBeUndefined()
+    })
+  })
+
+  describe('a last call with a stream', () => {
+    test.each([
+      ['a plain request', {}],
+      ['an effort', { reasoning_effort: 'low' }],
+      ['an effort for each of many answers', { reasoning_effort: 'low', n: 100 }],
+    ])('%s overdraws the balance by at most a short answer', async (_, body) => {
+      const org = await app.otherOrg(`Stream ${Object.keys(body).length}`)
+      const { credits } = app.gateway.app.operator
+      await credits.give({ orgId: org.orgId, reason: 'grant', amountUinr: uinrFromInr(0.1), ref: 'r1' })
+      app.alpha.reset()
+      app.alpha.script(({ json }) => {
+        const { max_tokens: limit, n = 1 } = json as { max_tokens?: number; n?: number }
+        const tokens = Math.min(answerTokens, (limit ?? answerTokens) * n)
+        const chunks = Array.from({ length: Math.ceil(tokens / 100) }, () => 'abc'.repeat(Math.min(100, tokens)))
+        return { chunks, usage: { prompt_tokens: 1, completion_tokens: tokens, total_tokens: tokens + 1 } }
+      })
+      const messages = [{ role: 'user', content: 'go' }]
+      const { status } = await app.call('POST', '/v1/chat/completions', { model: 'long-model', stream: true, messages, ...body }, { token: org.key })
+      expect(status).toBe(200)
+      await app.gateway.app.limits.flushNow()
+      const balanceInr = Number((await credits.show(org.orgId, 1)).balanceUinr) / 1e6
+      expect(balanceInr).toBeLessThan(0.1)
+      expect(balanceInr).toBeGreaterThan((-500 * 2880) / 1e6)
     })
   })
 

@@ -16,6 +16,7 @@ const events = statement<[], { count: number; value: bigint }>(
   `select count(*)::int as "count", coalesce(sum(value_uinr), 0)::bigint as "value" from usage_events`,
 )
 const ageBeat = statement<[id: bigint]>('test.thread_age_beat', `update beats set beat_at = beat_at - interval '1 hour' where process_id = $1::bigint`)
+const one = statement<[], { n: number }>('test.thread_one', `select 1 as "n"`)
 const parked = statement<[], { count: number }>('test.thread_parked', `select count(*)::int as "count" from parked_records`)
 
 let database: TestDatabase
@@ -134,5 +135,30 @@ it.runIf(isLinux)('the main thread does next to nothing while a thread flushes t
   await engine.limits.flushNow()
   expect(share()).toBeLessThan(mainShareMax)
   expect(await database.db.one(events)).toEqual({ count: 10_000, value: 100_000n })
+  await engine.stop()
+})
+
+it('the database stays usable when the thread ends while its transaction waits for the session', async () => {
+  const engine = await startEngine(database.db, { flushThread: true, env: { JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000', JANITOR_MS: '600000' } })
+  await callOnce(engine, request(100n), 10n)
+  await engine.limits.flushNow()
+  await callOnce(engine, request(100n), 10n)
+  let free = (): void => {}
+  const held = database.db.tx(
+    () =>
+      new Promise<void>(resolve => {
+        free = resolve
+      }),
+  )
+  const flushing = engine.limits.flushNow().catch(() => undefined)
+  // The thread now asks for its transaction.
+  await new Promise(resolve => setTimeout(resolve, 200))
+  await threads[0]?.terminate()
+  free()
+  await held
+  expect(await database.db.tx(async tx => (await tx.one(one)).n)).toBe(1)
+  await flushing
+  await engine.limits.flushNow()
+  expect(await database.db.one(events)).toMatchObject({ count: 2, value: 20n })
   await engine.stop()
 })

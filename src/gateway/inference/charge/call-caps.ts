@@ -10,7 +10,7 @@ import { plainUsage } from '../../wire/usage.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { promptTokensMost } from '../prompt-most.ts'
-import { heldUsage, holdOf, lastAnswerTokens, outputCeiling } from './estimate.ts'
+import { firstHoldTokens, heldUsage, holdOf, lastAnswerTokens, outputCeiling } from './estimate.ts'
 import { outputTokensFor } from './price.ts'
 
 /**
@@ -54,18 +54,20 @@ export function withinStrictHold(kind: Kind, request: ParsedRequest, plan: Plan,
 }
 
 /**
- * Returns the request within what is left of the prepaid balance for a last call without a stream. Its limit of output tokens is at most what is
+ * Returns the request within what is left of the prepaid balance for a last call. Its limit of output tokens is at most what is
  * left, or else a short answer. Nothing that the request says makes the short answer longer. It makes at most as many pictures as the rest pays for,
  * or else one. `leftUinr` is null when the balance covers the hold. Decision 0502 gives the reasons.
  */
 export function withinBalance(kind: Kind, request: ParsedRequest, plan: Plan, leftUinr: bigint | null): ParsedRequest {
-  if (leftUinr === null || request.stream) return request
+  if (leftUinr === null) return request
   const debited = plan.attempts.filter(({ byok }) => !byok)
   if (!kind.hasOutput) return withinImages(kind, request, { ...plan, attempts: debited }, leftUinr)
   const ceilings = debited.map(({ model }) => outputCeiling(request, model))
   const leastTokens = Math.max(...debited.map(({ model }) => lastAnswerTokens(model)))
   const mostTokens = Math.max(leastTokens, tokensFor(leftUinr, request, { attempts: debited }))
-  return ceilings.every(tokens => tokens <= mostTokens) ? request : withMaxTokens(request, Math.min(mostTokens, ...ceilings))
+  // The balance refuses the extensions of a stream, so only its first hold can be too large.
+  const longest = request.stream ? debited.map(({ model }) => firstHoldTokens(kind, request, model)) : ceilings
+  return longest.every(tokens => tokens <= mostTokens) ? request : withMaxTokens(request, Math.min(mostTokens, ...ceilings))
 }
 
 /** Returns the request with the most pictures that the amount pays for, at least one. Other requests are unchanged. */

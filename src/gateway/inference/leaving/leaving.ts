@@ -132,7 +132,8 @@ function followStream(departure: Departure, answer: StreamAnswer, charging: Char
 }
 
 /** Returns the hold of a stream. For a model with hidden thinking it also covers the thinking before the first chunk. */
-function streamHoldOf({ attempt }: StreamAnswer, { kind, request, meter }: LeavableCall, { clock }: Pick<InferenceDeps, 'clock'>): StreamHold {
+function streamHoldOf({ attempt }: StreamAnswer, { kind, meter }: LeavableCall, { clock }: Pick<InferenceDeps, 'clock'>): StreamHold {
+  const { request } = meter
   const { promptTokens, maxTokens } = request
   return new StreamHold(meter, clock, promptTokens, firstHoldTokens(kind, request, attempt.model), maxTokens, meter.unseenTokens)
 }

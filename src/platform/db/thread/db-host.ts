@@ -19,6 +19,7 @@ class ThreadTransactions {
   readonly #open = new Map<number, OpenTx>()
   /** Settles when the transaction of that number is over. */
   readonly #ends = new Map<number, Promise<void>>()
+  #isOver = false
 
   constructor(db: StatementDb) {
     this.#db = db
@@ -31,8 +32,9 @@ class ThreadTransactions {
     return nothing
   }
 
-  /** Rolls back all open transactions. */
+  /** Rolls back all open transactions, and those that still wait for the session. The thread has ended. */
   rollBack(): void {
+    this.#isOver = true
     for (const { rollBack } of this.#open.values()) rollBack(new Error('the thread of this transaction ended'))
     this.#open.clear()
     this.#ends.clear()
@@ -43,6 +45,7 @@ class ThreadTransactions {
       const end = this.#db.tx(
         tx =>
           new Promise<void>((commit, rollBack) => {
+            if (this.#isOver) return rollBack(new Error('the thread of this transaction ended'))
             this.#open.set(number, { tx, commit, rollBack })
             begun()
           }),
