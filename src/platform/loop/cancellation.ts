@@ -12,13 +12,15 @@ export interface CancelSignal {
 
 /**
  * A cancellation and its signal in one object. Listeners run once, in order. A listener that is added after the abort never runs, as with
- * AbortSignal.
+ * AbortSignal. A listener that throws stops neither the other listeners nor the caller of `abort`. That caller is often an event of Node.js, and
+ * an exception there ends the process.
  */
 export class Cancellation implements CancelSignal {
   #aborted = false
   #reason: unknown
   #listeners: (() => void)[] | null = null
   #controller: AbortController | null = null
+  #listenerError: unknown = null
 
   get aborted(): boolean {
     return this.#aborted
@@ -28,7 +30,12 @@ export class Cancellation implements CancelSignal {
     return this.#reason
   }
 
-  /** Aborts with a reason. Only the first call has an effect. */
+  /** The exception of the first listener that threw, or null. */
+  get listenerError(): unknown {
+    return this.#listenerError
+  }
+
+  /** Aborts with a reason. Only the first call has an effect. Never throws. */
   abort(reason: unknown): void {
     if (this.#aborted) return
     this.#aborted = true
@@ -36,7 +43,15 @@ export class Cancellation implements CancelSignal {
     this.#controller?.abort(reason)
     const listeners = this.#listeners
     this.#listeners = null
-    if (listeners !== null) for (const listener of listeners) listener()
+    if (listeners !== null) for (const listener of listeners) this.#run(listener)
+  }
+
+  #run(listener: () => void): void {
+    try {
+      listener()
+    } catch (error) {
+      this.#listenerError ??= error
+    }
   }
 
   throwIfAborted(): void {

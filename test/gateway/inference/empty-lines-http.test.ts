@@ -51,4 +51,12 @@ describe('lines without content', () => {
     expect(reply.text).toContain('[DONE]')
     expect(reply.text).not.toContain('too many')
   })
+
+  test.each(all)('HARD-03 a comment after each of many equal events does not end a stream, with either kind of line ends: %s', async path => {
+    for (const lineEnd of ['\n', '\r\n']) {
+      app.alpha.script([compressed(`${`${delta('a')}: k\n\n`.repeat(60_000)}${end}`.replaceAll('\n', lineEnd))])
+      const reply = await ask(path, { provider: 'alpha' })
+      expect([reply.status, reply.text.includes('too many')], JSON.stringify(lineEnd)).toEqual([200, false])
+    }
+  })
 })

@@ -160,8 +160,16 @@ class ServedRow implements RowRun, RowRequest {
     this.#isClosed = true
     this.#releaseBody()
     this.#giveStream?.()
-    if (!response.writableFinished) this.cancellation.abort(new ClientGoneError())
+    if (!response.writableFinished) this.#cancel()
     deps.watch?.ended(this.binding, this.#begunAt, response.headersSent ? response.statusCode : null)
+  }
+
+  /** Tells the handler that its client has left. An exception of a listener is logged, because no client is there to receive it. */
+  #cancel(): void {
+    const { cancellation, deps, requestId, trace } = this
+    cancellation.abort(new ClientGoneError())
+    const error = cancellation.listenerError
+    if (error !== null) deps.log.error('the end of an abandoned request failed', { requestId, ...traceFields(trace), error })
   }
 
   #holdStream(orgId: number): void {

@@ -217,8 +217,12 @@ export class Meter {
     return this.#input.agent.agentId === null ? null : this.#permit.agentRemainingUinr
   }
 
-  /** Records the progress of a stream in the journal, at most once a second. A function is called only when there is something to record. */
+  /**
+   * Records the progress of a stream in the journal, at most once a second. A function is called only when there is something to record. After the
+   * end of the call nothing is recorded.
+   */
   progress(usage: TokenUsage | (() => TokenUsage)): void {
+    if (this.#ended) return
     const nowMs = this.#clock.monotonicMs()
     if (this.#lastProgressMs !== 0 && nowMs - this.#lastProgressMs < 1000) {
       this.#lastChunkMs = nowMs

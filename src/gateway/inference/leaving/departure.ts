@@ -142,6 +142,8 @@ export class Departure extends Cancellation {
     if (!(reason instanceof CallCutError)) this.leave(reason)
     else if (this.onCut !== null && cutsByOwners.has(reason.reason)) this.onCut(reason)
     else this.abort(reason)
+    // The origin keeps the exception for whoever cancelled the call.
+    if (this.listenerError !== null) throw this.listenerError
   }
 
   /** Handles a cut of a followed call. */

@@ -125,9 +125,9 @@ export function chargingOf(answer: StreamAnswer, call: LeavableCall, departure: 
   return charging
 }
 
-/** Makes the departure use the usage of the stream. */
+/** Makes the departure use the usage of the stream. A settled stream is not followed, although its last bytes may still wait for the caller. */
 function followStream(departure: Departure, answer: StreamAnswer, charging: Charging): void {
-  departure.followMs = () => readOnMsOf(answer, charging)
+  departure.followMs = () => (charging.meter.ended ? 0 : readOnMsOf(answer, charging))
   departure.onFollowed = () => charging.meter.noteLeft(leftUsage(answer, charging))
 }
 

@@ -155,6 +155,7 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     const end = this.#tap.readRepeated(chunk, at)
     if (end === at) return at
     const { repeated } = this.#tap
+    this.#lines.passed(repeated.count)
     this.#to = end
     this.#isOpen = false
     if (this.#options.echo === null || repeated.frame === null) return end

@@ -72,7 +72,7 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   extendTo(totalUinr: bigint, debits?: boolean): boolean | Promise<boolean>
   /**
    * Writes a `progress` record, together with the records of other calls in this turn of the event loop. The caller sets the pace: at the first
-   * byte, then at most once a second.
+   * byte, then at most once a second. After the end of the call it does nothing, because the record matters only after a crash.
    */
   progress(draft: E): void
   /** Ends the call with its real cost. Resolves when the record is in the journal, or when it is committed (SETTLE=postgres, or a full disk). */

@@ -95,7 +95,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 
   progress(draft: E): void {
-    if (this.#ended) throw new Error('the call has ended')
+    if (this.#ended) return
     this.#draft = draft
     // The record is written together with the records of other calls in this turn. A lost `progress` record costs only accuracy after a crash.
     void this.#tools.flusher.appendSoon(this.#progressOf(draft)).catch(ignoreFull)

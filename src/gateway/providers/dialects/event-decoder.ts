@@ -52,9 +52,10 @@ export abstract class EventDecoder implements ChatStreamDecoder {
     return !this.#isOver && this.#events.atBoundary
   }
 
-  /** Notes that events with output were read as a whole. */
-  protected passed(): void {
+  /** Notes that so many events with output were read as a whole. */
+  protected passed(events: number): void {
     this.#alive = 0
+    this.#events.passed(events)
   }
 
   protected abstract read(event: SseEvent): readonly ChatStreamEvent[]

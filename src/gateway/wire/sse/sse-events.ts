@@ -75,6 +75,11 @@ export class SseEventReader implements LineSink {
     return found
   }
 
+  /** Notes events that were read without this reader, each with one line of content. */
+  passed(events: number): void {
+    this.#lines.passed(events)
+  }
+
   /** Ends the stream. The last event may lack its blank line. */
   end(): readonly SseEvent[] {
     return this.push(eventEnd)

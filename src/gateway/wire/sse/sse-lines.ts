@@ -87,6 +87,11 @@ export class SseLineScanner {
     if (from < end) this.#keep(chunk.subarray(from, end))
   }
 
+  /** Notes events that were read without this scanner, each with one line of content. */
+  passed(events: number): void {
+    this.#fields += events
+  }
+
   #emit(bytes: Uint8Array, start: number, end: number, nextInChunk: number): void {
     const bare = end > start && bytes[end - 1] === cr ? end - 1 : end
     this.#eventOpen = bare > start

@@ -32,7 +32,7 @@ export class OpenAiStreamDecoder extends EventDecoder {
   readTexts(bytes: Uint8Array, at: number): number {
     if (!this.atBoundary || this.#calls.isWaiting) return at
     const end = this.#repeated.readEvents(bytes, at)
-    if (end > at) this.passed()
+    if (end > at) this.passed(this.texts.count)
     return end
   }
 
