@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type EditOutcome, editText } from '../../src/mcp/tools/memory/text/tool-memory-edit-text.ts'
+import { placesIn } from '../../src/mcp/tools/memory/text/tool-memory-find.ts'
 import { fenced, nameText, oneLine } from '../../src/mcp/tools/memory/text/tool-memory-marking.ts'
 import { boundedPage, jsonBytes } from '../../src/mcp/tools/memory/text/tool-memory-parts.ts'
 import { sliceOf } from '../../src/mcp/tools/memory/text/tool-memory-slice.ts'
@@ -58,8 +59,24 @@ describe('editing a text', () => {
     const text = 'a'.repeat(250_000)
     expect(edited(text, 'a', 'b'.repeat(1000), true)).toEqual({ kind: 'too-long', chars: 250_000_000 })
     expect(edited(text, 'a', 'bbb', true)).toMatchObject({ kind: 'done', replaced: 250_000 })
-    expect(edited(text, 'a', 'b')).toMatchObject({ kind: 'ambiguous', count: 250_000 })
+    expect(edited(text, 'a', 'b')).toMatchObject({ kind: 'ambiguous', count: 1000 })
   }, 10_000)
+
+  test('positions are found as indexOf finds them, for texts that repeat themselves', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 40 }),
+        fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 6 }),
+        fc.boolean(),
+        (text, wanted, isOverlapping) => {
+          const places: number[] = []
+          for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + (isOverlapping ? 1 : wanted.length))) places.push(at)
+          expect(placesIn(text, wanted, { isOverlapping, placesMax: 100 })).toEqual(places)
+          expect(placesIn(text, wanted, { isOverlapping, placesMax: 2 })).toEqual(places.slice(0, 2))
+        },
+      ),
+    )
+  })
 
   test('replacing all occurrences gives the same result as splitting and joining', () => {
     fc.assert(

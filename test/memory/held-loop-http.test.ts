@@ -1,0 +1,55 @@
+/** Requests about memory that would hold the event loop of the process for long. Others get their replies meanwhile. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../harness/app.ts'
+
+let app: TestApp
+let hostile: string
+let other: string
+beforeAll(async () => {
+  app = await startApp({})
+  hostile = (await app.otherOrg('Hostile')).key
+  other = (await app.otherOrg('Other')).key
+  expect((await app.call('PUT', '/v1/me/memory-store', { store: 'folder', quota_mb: 100 }, { token: hostile })).status).toBe(200)
+})
+afterAll(() => app.stop())
+
+/** The bound of the longest pause in milliseconds. It is generous, because the machine may be busy. Without their bounds, the requests take seconds. */
+const pauseMsMax = 2_000
+
+/** Returns the result of some work, and the longest time in milliseconds that another organisation waits for a small reply meanwhile. */
+async function beside<T>(work: Promise<T>): Promise<{ result: T; waitMs: number }> {
+  let isDone = false
+  const working = work.finally(() => {
+    isDone = true
+  })
+  let waitMs = 0
+  while (!isDone) {
+    const startMs = performance.now()
+    expect((await app.call('GET', '/v1/me/whoami', undefined, { token: other })).status).toBe(200)
+    waitMs = Math.max(waitMs, performance.now() - startMs)
+  }
+  return { result: await working, waitMs }
+}
+
+const put = async (key: string, text: string) => expect((await app.call('PUT', `/v1/me/memory/o?key=${key}`, text, { token: hostile })).status).toBe(200)
+
+function tool(name: string, args: object): Promise<{ status: number; text: string }> {
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
+  return app.call('POST', '/mcp', body, { token: hostile, headers: { accept: 'application/json, text/event-stream' } })
+}
+
+const repeats = 'a'.repeat(32_768)
+test.each([
+  ['that occurs very often', { old_text: repeats.repeat(2) }, 'at least 1000 times'],
+  ['that nearly occurs', { old_text: `${repeats.slice(1)}b${repeats}`, replace_all: true }, 'does not occur verbatim'],
+  ['that is longer than its bound', { old_text: `${repeats.repeat(4)}` }, '65536'],
+])(
+  'an edit of a long text %s does not delay another organisation',
+  async (_which, args, expected) => {
+    await put('agents/repeats', repeats.repeat(8))
+    const { result, waitMs } = await beside(tool('memory_edit', { key: 'agents/repeats', new_text: 'b', ...args }))
+    expect(result.text).toContain(expected)
+    expect(waitMs).toBeLessThan(pauseMsMax)
+  },
+  60_000,
+)
