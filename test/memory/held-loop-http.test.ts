@@ -53,3 +53,15 @@ test.each([
   },
   60_000,
 )
+
+test('searches with very large classes do not delay another organisation', async () => {
+  const search = (wide: string, times: number) =>
+    app.call('GET', `/v1/me/memory/search?regex=true&q=${encodeURIComponent(wide.repeat(times))}`, undefined, { token: hostile })
+  const refused = await beside(Promise.all(Array.from({ length: 20 }, () => search('[B-\u{1e942}]', 83))))
+  for (const { status } of refused.result) expect([400, 429]).toContain(status)
+  expect(refused.result[0]?.json.error.message).toContain('more than 500000 characters')
+  // The largest classes that are accepted. At most four searches of an organisation run concurrently.
+  const accepted = await beside(Promise.all(Array.from({ length: 4 }, () => search('[B-\u{1e942}]', 3))))
+  expect(accepted.result.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  expect(Math.max(refused.waitMs, accepted.waitMs)).toBeLessThan(pauseMsMax)
+}, 60_000)
