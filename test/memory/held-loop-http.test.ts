@@ -65,3 +65,24 @@ test('searches with very large classes do not delay another organisation', async
   expect(accepted.result.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   expect(Math.max(refused.waitMs, accepted.waitMs)).toBeLessThan(pauseMsMax)
 }, 60_000)
+
+test('an object of 10 million empty lines does not delay another organisation, wherever a search or a part of it begins', async () => {
+  const lines = 10_485_750
+  await put('agents/lines', `\u0100${'\n'.repeat(lines)}hit`)
+  const { json: list } = await app.call('GET', '/v1/me/memory/list?prefix=agents/lines&limit=1', undefined, { token: hostile })
+  const search = (...place: number[]) => {
+    const cursor = Buffer.from(`s:${JSON.stringify(['agents/lines', list.keys[0].etag, ...place])}`).toString('base64url')
+    return app.call('GET', `/v1/me/memory/search?q=hit&prefix=agents/&cursor=${cursor}`, undefined, { token: hostile })
+  }
+  // A cursor names where its line begins, so the search skips no lines. A cursor without that is refused.
+  const found = await beside(Promise.all([search(lines - 5, 0, lines - 4), search(lines - 5, 0), search(lines, 0, 10 ** 15)]))
+  expect(found.result.map(({ status, json }) => [status, json.matches?.map(({ line }: { line: number }) => line)])).toEqual([
+    [200, [lines + 1]],
+    [400, undefined],
+    [200, []],
+  ])
+  const read = await beside(Promise.all([0, 1, lines].map(offset_line => tool('memory_read', { key: 'agents/lines', limit_lines: 1, offset_line }))))
+  for (const { text } of read.result) expect(text).toContain(`"total_lines":${lines + 1}`)
+  expect(read.result[2]?.text).toContain('"content":"hit"')
+  expect(Math.max(found.waitMs, read.waitMs)).toBeLessThan(pauseMsMax)
+}, 60_000)

@@ -67,28 +67,40 @@ export interface Piece {
   readonly line: number
   readonly text: string
   readonly isLineEnd: boolean
+  /** Where this line begins, in characters of the text. */
+  readonly start: number
+  /** Where the next line begins, in characters of the text. */
+  readonly nextStart: number
   /** Where the next piece of this line begins. */
   readonly nextOffset: number
 }
 
-/** Returns the pieces of a text after `from`: the number of finished lines, and of finished characters in the next line. */
-export function* piecesOf(text: string, pieceChars: number, from: { readonly line: number; readonly offset: number }): Generator<Piece> {
+/** A place in a text: the number of finished lines, where the next line begins, and the number of finished characters in that line. */
+export interface Place {
+  readonly line: number
+  /** In characters of the text. Without it, a search would have to find all earlier lines again. */
+  readonly start: number
+  readonly offset: number
+}
+
+export const firstPlace: Place = { line: 0, start: 0, offset: 0 }
+
+/** Returns the pieces of a text after `from`. */
+export function* piecesOf(text: string, pieceChars: number, from: Place): Generator<Piece> {
   const stepChars = Math.ceil(pieceChars * (1 - overlap))
-  let line = 0
-  for (let at = 0; at < text.length; ) {
-    const end = text.indexOf('\n', at)
-    const next = end < 0 ? text.length : end
+  let { line, offset } = from
+  for (let start = from.start; start < text.length; ) {
+    const found = text.indexOf('\n', start)
+    const end = found < 0 ? text.length : found
     line++
-    if (line > from.line) {
-      const content = text.slice(at, next > at && text[next - 1] === '\r' ? next - 1 : next)
-      let offset = line === from.line + 1 ? from.offset : 0
-      do {
-        const isLineEnd = offset + pieceChars >= content.length
-        yield { line, text: content.slice(offset, offset + pieceChars), isLineEnd, nextOffset: offset + stepChars }
-        offset = isLineEnd ? content.length : offset + stepChars
-      } while (offset < content.length)
-    }
-    at = next + 1
+    const content = text.slice(start, end > start && text[end - 1] === '\r' ? end - 1 : end)
+    do {
+      const isLineEnd = offset + pieceChars >= content.length
+      yield { line, text: content.slice(offset, offset + pieceChars), isLineEnd, start, nextStart: end + 1, nextOffset: offset + stepChars }
+      offset = isLineEnd ? content.length : offset + stepChars
+    } while (offset < content.length)
+    offset = 0
+    start = end + 1
   }
 }
 

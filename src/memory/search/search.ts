@@ -136,7 +136,7 @@ const tooMany = (why: string): GatewayError => fail('rate_limit_exceeded', { mes
 function resultOf({ matches, objects, bytes }: SearchRun, at: Position | null): SearchResult {
   return {
     matches,
-    next_cursor: at === null ? null : cursorText('s', JSON.stringify([at.key, at.etag, at.line, at.offset])),
+    next_cursor: at === null ? null : cursorText('s', JSON.stringify([at.key, at.etag, at.line, at.offset, at.start])),
     scanned: { objects, bytes },
   }
 }
@@ -146,8 +146,9 @@ const isCount = (value: unknown): value is number => typeof value === 'number' &
 function positionFrom(cursor: string): Position {
   const text = cursorFrom('s', cursor)
   try {
-    const [key, etag, line, offset] = JSON.parse(text) as unknown[]
-    if (typeof key === 'string' && typeof etag === 'string' && isCount(line) && isCount(offset)) return { key: parseKey(key), etag, line, offset }
+    const [key, etag, line, offset, start] = JSON.parse(text) as unknown[]
+    if (typeof key === 'string' && typeof etag === 'string' && isCount(line) && isCount(offset) && isCount(start))
+      return { key: parseKey(key), etag, line, offset, start }
   } catch {
     // Every failure above means that the cursor is invalid.
   }
