@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type EditOutcome, editText } from '../../src/mcp/tools/memory/text/tool-memory-edit-text.ts'
+import { placesIn } from '../../src/mcp/tools/memory/text/tool-memory-find.ts'
 import { fenced, nameText, oneLine } from '../../src/mcp/tools/memory/text/tool-memory-marking.ts'
 import { boundedPage, jsonBytes } from '../../src/mcp/tools/memory/text/tool-memory-parts.ts'
 import { sliceOf } from '../../src/mcp/tools/memory/text/tool-memory-slice.ts'
@@ -58,8 +59,24 @@ describe('editing a text', () => {
     const text = 'a'.repeat(250_000)
     expect(edited(text, 'a', 'b'.repeat(1000), true)).toEqual({ kind: 'too-long', chars: 250_000_000 })
     expect(edited(text, 'a', 'bbb', true)).toMatchObject({ kind: 'done', replaced: 250_000 })
-    expect(edited(text, 'a', 'b')).toMatchObject({ kind: 'ambiguous', count: 250_000 })
+    expect(edited(text, 'a', 'b')).toMatchObject({ kind: 'ambiguous', count: 1000 })
   }, 10_000)
+
+  test('positions are found as indexOf finds them, for texts that repeat themselves', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 40 }),
+        fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 6 }),
+        fc.boolean(),
+        (text, wanted, isOverlapping) => {
+          const places: number[] = []
+          for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + (isOverlapping ? 1 : wanted.length))) places.push(at)
+          expect(placesIn(text, wanted, { isOverlapping, placesMax: 100 })).toEqual(places)
+          expect(placesIn(text, wanted, { isOverlapping, placesMax: 2 })).toEqual(places.slice(0, 2))
+        },
+      ),
+    )
+  })
 
   test('replacing all occurrences gives the same result as splitting and joining', () => {
     fc.assert(
@@ -78,10 +95,10 @@ describe('editing a text', () => {
 })
 
 describe('parts of a text', () => {
-  const read = (text: string, bytesMax: number): string[] => {
+  const read = async (text: string, bytesMax: number): Promise<string[]> => {
     const parts: string[] = []
     for (let at: { offset_line: number; offset_char: number } | null = { offset_line: 0, offset_char: 0 }; at !== null; ) {
-      const slice = sliceOf(text, { offsetLine: at.offset_line, offsetChar: at.offset_char, limitLines: undefined, bytesMax })
+      const slice = await sliceOf(text, { offsetLine: at.offset_line, offsetChar: at.offset_char, limitLines: undefined, bytesMax })
       expect(jsonBytes(slice.text)).toBeLessThanOrEqual(Math.max(bytesMax, 14))
       parts.push(slice.text + (slice.next !== null && slice.next.offset_char === 0 ? '\n' : ''))
       at = slice.next
@@ -89,13 +106,13 @@ describe('parts of a text', () => {
     return parts
   }
 
-  test('the parts together are the whole text, for lines of any length and content', () => {
-    fc.assert(
-      fc.property(
+  test('the parts together are the whole text, for lines of any length and content', async () => {
+    await fc.assert(
+      fc.asyncProperty(
         fc.string({ unit: fc.constantFrom('a', 'é', 'अ', '😀', '"', '\n', '\r\n', '\u0001'), maxLength: 200 }),
         fc.integer({ min: 14, max: 60 }),
-        (text, bytesMax) => {
-          const parts = read(text, bytesMax)
+        async (text, bytesMax) => {
+          const parts = await read(text, bytesMax)
           expect(parts.join('')).toBe(text)
           for (const part of parts) expect(part.isWellFormed()).toBe(true)
         },
@@ -103,10 +120,10 @@ describe('parts of a text', () => {
     )
   })
 
-  test('a line limit ends a part, and no part follows the last line', () => {
+  test('a line limit ends a part, and no part follows the last line', async () => {
     const params = { offsetLine: 1, offsetChar: 0, limitLines: 1, bytesMax: 1000 }
-    expect(sliceOf('a\nb\nc', params)).toEqual({ text: 'b', lines: 1, totalLines: 3, next: { offset_line: 2, offset_char: 0 } })
-    expect(sliceOf('a\nb\nc', { ...params, offsetLine: 9 })).toEqual({ text: '', lines: 0, totalLines: 3, next: null })
+    expect(await sliceOf('a\nb\nc', params)).toEqual({ text: 'b', lines: 1, totalLines: 3, next: { offset_line: 2, offset_char: 0 } })
+    expect(await sliceOf('a\nb\nc', { ...params, offsetLine: 9 })).toEqual({ text: '', lines: 0, totalLines: 3, next: null })
   })
 })
 

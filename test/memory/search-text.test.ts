@@ -26,6 +26,23 @@ describe('an expression that would block other work', () => {
     expect(outcomeOf(text)).toContain('too large')
   })
 
+  const wide = '[B-\u{1e942}]'
+  const ranges: readonly string[] = [
+    wide.repeat(83),
+    `(?i)${wide.repeat(5)}`,
+    `[${'B-\u{1e942}'.repeat(5)}]`,
+    '[^\\x{42}-\\x{1e942}]'.repeat(5),
+    '[\\102-\u{1e942}]'.repeat(5),
+    '[\\d--\u{1e942}]'.repeat(5),
+    '[\\pL--\u{1e942}]'.repeat(5),
+    '[[:alpha:]--\u{1e942}]'.repeat(5),
+    '[\\\\x{1e900}-\u{1e942}]'.repeat(5),
+    '[\u4e00-\u9fff]'.repeat(40),
+  ]
+  test.each(ranges)('an expression with too many characters in its ranges is refused before it is compiled: %s', text => {
+    expect(outcomeOf(text)).toContain('more than 500000 characters')
+  })
+
   const usual: readonly string[] = [
     'deploy(ed|ing) v\\d',
     '\\b\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}\\b',
@@ -36,6 +53,11 @@ describe('an expression that would block other work', () => {
     `(${'word|'.repeat(90)}x)`,
     '[]()]+',
     '\\Q((((\\E',
+    '[\u4e00-\u9fff\u3040-\u30ff]{2,30}'.repeat(10),
+    '[\\x{1f300}-\\x{1faff}\\x{2600}-\\x{27bf}]'.repeat(9),
+    '[\\x{0}-\\x{10ffff}]'.repeat(20),
+    '[^\\x00-\\x7f]+ [a-z\u00c0-\uffff]+',
+    `\\Q${wide.repeat(40)}\\E`,
   ]
   test.each(usual)('a usual expression is accepted: %s', text => {
     expect(outcomeOf(text)).toBe('taken')

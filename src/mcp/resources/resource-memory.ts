@@ -46,7 +46,7 @@ async function readObject(
     if (bytes.byteLength > objectMaxBytes) throw tooLarge(bytes.byteLength, objectMaxBytes)
     return { uri, mimeType: 'application/octet-stream', blob: Buffer.from(bytes).toString('base64'), _meta: { ...meta, 'brigade/truncated': false } }
   }
-  const slice = sliceOf(text, { offsetLine: 0, offsetChar: 0, limitLines: undefined, bytesMax: objectMaxBytes })
+  const slice = await sliceOf(text, { offsetLine: 0, offsetChar: 0, limitLines: undefined, bytesMax: objectMaxBytes })
   const head = `${keyText(key)} · ${bytes.byteLength} bytes · etag ${etag ?? 'unknown'} · ${provenanceText(provenance)}`
   const more =
     slice.next === null

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { KeyQueue } from '../access/key-queue.ts'
 import { type AuthorView, authorInMetadata, writtenMsOf } from '../provenance.ts'
 import type { StoredObject } from '../stores/object-store.ts'
-import { type LineMatcher, type Piece, piecesOf, snippetOf, textOf } from './search-text.ts'
+import { firstPlace, type LineMatcher, type Piece, type Place, piecesOf, snippetOf, textOf } from './search-text.ts'
 
 export interface SearchMatch {
   readonly key: string
@@ -17,14 +17,10 @@ export interface SearchMatch {
 }
 
 /** Where a search stopped. */
-export interface Position {
+export interface Position extends Place {
   readonly key: string
   /** The etag of the object in which the search stopped. Empty when the search had finished this object. */
   readonly etag: string
-  /** Number of finished lines. */
-  readonly line: number
-  /** Number of finished characters of the next line. */
-  readonly offset: number
 }
 
 export interface SearchRunOptions {
@@ -72,12 +68,12 @@ export class SearchRun {
     this.bytes += object?.bytes.length ?? 0
     const text = object === null ? null : textOf(object.bytes)
     if (object !== null && text !== null) {
-      const from = stopped?.key === key && stopped.etag === object.etag ? stopped : { line: 0, offset: 0 }
+      const from = stopped?.key === key && stopped.etag === object.etag ? stopped : firstPlace
       const pieces = piecesOf(text, this.#options.matcher.pieceChars, from)
       for (let state = await this.#turn(key, object, pieces); state !== 'done'; state = await this.#turn(key, object, pieces))
         if (state === 'stopped') return true
     }
-    this.last = { key, etag: '', line: 0, offset: 0 }
+    this.last = { key, etag: '', ...firstPlace }
     return false
   }
 
@@ -98,13 +94,14 @@ export class SearchRun {
     })
   }
 
-  #lookAt(key: string, object: StoredObject, { line, text, isLineEnd, nextOffset }: Piece): void {
+  #lookAt(key: string, object: StoredObject, { line, text, isLineEnd, start, nextStart, nextOffset }: Piece): void {
     // Only the first match of a long line counts.
     const isMatched = this.matches.at(-1)?.line === line && this.matches.at(-1)?.key === key
     const at = isMatched ? -1 : this.#options.matcher.find(text)
     if (at >= 0) this.#add(key, object, line, snippetOf(text, at))
     const isLineDone = isLineEnd || isMatched || at >= 0
-    this.last = { key, etag: object.etag, line: isLineDone ? line : line - 1, offset: isLineDone ? 0 : nextOffset }
+    const place = isLineDone ? { line, start: nextStart, offset: 0 } : { line: line - 1, start, offset: nextOffset }
+    this.last = { key, etag: object.etag, ...place }
   }
 
   #add(key: string, object: StoredObject, line: number, snippet: string): void {

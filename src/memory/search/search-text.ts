@@ -1,6 +1,7 @@
 /** Finds lines in a text, for a plain text or a regular expression whose cost is bounded. The functions are pure. */
 import { RE2JS } from 're2js'
 import { fail } from '../../platform/errors.ts'
+import { instructionsMax, instructionsOf, rangeCharsMax, rangeCharsOf } from './search-cost.ts'
 
 /** A line that matches. */
 export interface FoundLine {
@@ -27,24 +28,24 @@ const pieceCharsMax = 4096
 const pieceCharsMin = 512
 /** An expression with this many instructions takes at most some hundredths of a second for the longest piece. A larger expression gets shorter pieces. */
 const instructionsMin = 100
-/**
- * Maximum number of instructions. A larger expression is refused, because its compilation, and one piece of a text, would block other work for too
- * long.
- */
-const instructionsMax = 5_000
 /** The part of a piece that the next piece searches again. */
 const overlap = 1 / 8
 const snippetChars = 240
 /** Number of characters of a snippet before the match. */
 const leadChars = 80
 
-/** Returns the matcher of a search. Throws `bad_request` for an invalid expression. The message never repeats the expression. */
+/**
+ * Returns the matcher of a search. The compilation of an expression blocks the process for up to some hundredths of a second, so it needs a turn. Throws
+ * `bad_request` for an invalid expression. The message never repeats the expression.
+ */
 export function matcherOf({ text, isRegex, isCaseSensitive }: SearchParams): LineMatcher {
   if (!isRegex) {
     const folded = text.toLowerCase()
     return { find: isCaseSensitive ? piece => piece.indexOf(text) : piece => piece.toLowerCase().indexOf(folded), pieceChars: pieceCharsMax }
   }
-  if (sizeOf(text) > instructionsMax) throw tooLarge()
+  if (instructionsOf(text) > instructionsMax) throw tooLarge()
+  if (rangeCharsOf(text) > rangeCharsMax)
+    throw fail('bad_request', { message: `Field "q": the ranges in [ ] have more than ${rangeCharsMax} characters together. Use smaller ranges, or \\p{…}.` })
   const expression = compiled(text, isCaseSensitive)
   const instructions = expression.programSize()
   if (instructions > instructionsMax) throw tooLarge()
@@ -66,28 +67,40 @@ export interface Piece {
   readonly line: number
   readonly text: string
   readonly isLineEnd: boolean
+  /** Where this line begins, in characters of the text. */
+  readonly start: number
+  /** Where the next line begins, in characters of the text. */
+  readonly nextStart: number
   /** Where the next piece of this line begins. */
   readonly nextOffset: number
 }
 
-/** Returns the pieces of a text after `from`: the number of finished lines, and of finished characters in the next line. */
-export function* piecesOf(text: string, pieceChars: number, from: { readonly line: number; readonly offset: number }): Generator<Piece> {
+/** A place in a text: the number of finished lines, where the next line begins, and the number of finished characters in that line. */
+export interface Place {
+  readonly line: number
+  /** In characters of the text. Without it, a search would have to find all earlier lines again. */
+  readonly start: number
+  readonly offset: number
+}
+
+export const firstPlace: Place = { line: 0, start: 0, offset: 0 }
+
+/** Returns the pieces of a text after `from`. */
+export function* piecesOf(text: string, pieceChars: number, from: Place): Generator<Piece> {
   const stepChars = Math.ceil(pieceChars * (1 - overlap))
-  let line = 0
-  for (let at = 0; at < text.length; ) {
-    const end = text.indexOf('\n', at)
-    const next = end < 0 ? text.length : end
+  let { line, offset } = from
+  for (let start = from.start; start < text.length; ) {
+    const found = text.indexOf('\n', start)
+    const end = found < 0 ? text.length : found
     line++
-    if (line > from.line) {
-      const content = text.slice(at, next > at && text[next - 1] === '\r' ? next - 1 : next)
-      let offset = line === from.line + 1 ? from.offset : 0
-      do {
-        const isLineEnd = offset + pieceChars >= content.length
-        yield { line, text: content.slice(offset, offset + pieceChars), isLineEnd, nextOffset: offset + stepChars }
-        offset = isLineEnd ? content.length : offset + stepChars
-      } while (offset < content.length)
-    }
-    at = next + 1
+    const content = text.slice(start, end > start && text[end - 1] === '\r' ? end - 1 : end)
+    do {
+      const isLineEnd = offset + pieceChars >= content.length
+      yield { line, text: content.slice(offset, offset + pieceChars), isLineEnd, start, nextStart: end + 1, nextOffset: offset + stepChars }
+      offset = isLineEnd ? content.length : offset + stepChars
+    } while (offset < content.length)
+    offset = 0
+    start = end + 1
   }
 }
 
@@ -102,36 +115,6 @@ function compiled(text: string, isCaseSensitive: boolean): RE2JS {
 
 function tooLarge() {
   return fail('bad_request', { message: 'Field "q": the expression is too large with its repeats written out. Use smaller counts, or * and +.' })
-}
-
-/** Quotes, escapes, classes and counts. Every other token is one character. */
-const tokens = /\\Q.*?(?:\\E|$)|\\[pPx]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gs
-
-/**
- * Estimates the number of instructions of an expression. A repeated part counts once for each repetition. Only a compilation gives the exact number, and
- * for a large expression the compilation itself takes too long.
- */
-function sizeOf(text: string): number {
-  const outside: number[] = []
-  let size = 0
-  let last = 0
-  for (const [token, least, most] of text.matchAll(tokens)) {
-    if (token === '(') {
-      outside.push(size)
-      size = 0
-    } else if (token === ')') {
-      last = size + 2
-      size = (outside.pop() ?? 0) + last
-    } else if (least !== undefined) {
-      const times = Math.max(Number(least), Number(most ?? 0), 1)
-      size += (last + 1) * times - last
-      last = (last + 1) * times
-    } else {
-      last = token.length > 2 && token.startsWith('\\Q') ? token.length : 1
-      size += last
-    }
-  }
-  return outside.reduce((sum, part) => sum + part, size)
 }
 
 /** Returns the text of an object, or null when it is not text. */

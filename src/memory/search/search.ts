@@ -45,6 +45,7 @@ const founderPercent = 50
 /** Maximum number of concurrent searches of one founder and of one organisation. */
 const searchesOfFounderMax = 8
 const searchesOfOneMax = 4
+const compilePauseMsMax = 100
 
 export class MemorySearch {
   readonly #deps: MemorySearchDeps
@@ -69,11 +70,11 @@ export class MemorySearch {
     const prefix = parsePrefix(request.prefix)
     if (request.text === '') throw fail('bad_request', { message: 'Field "q": say what to look for.' })
     if (request.text.length > searchCharsMax) throw fail('bad_request', { message: `Field "q": at most ${searchCharsMax} characters.` })
-    const matcher = matcherOf(request)
     const position = request.cursor === undefined ? null : positionFrom(request.cursor)
     const founder = this.#deps.founderOf(orgId)
     this.#begin(orgId, founder)
     try {
+      const matcher = await this.#matcherOf(request, call.signal)
       return await withinStoreTime(this.#deps.clock, call.signal, signal =>
         this.#run({ ...call, signal }, configured, prefix, matcher, request.limit, position),
       )
@@ -83,6 +84,20 @@ export class MemorySearch {
       this.#running.splice(this.#running.indexOf(orgId), 1)
       this.#places.give(founder)
     }
+  }
+
+  /** Compiles an expression in a turn of the searches. The turn also contains a pause as long as the compilation, so that other work runs. */
+  async #matcherOf(request: SearchRequest, signal: AbortSignal): Promise<LineMatcher> {
+    if (!request.isRegex) return matcherOf(request)
+    const { clock } = this.#deps
+    return await this.#turns.run('search', async () => {
+      const startMs = clock.monotonicMs()
+      try {
+        return matcherOf(request)
+      } finally {
+        await clock.sleep(Math.min(Math.ceil(clock.monotonicMs() - startMs), compilePauseMsMax), signal)
+      }
+    })
   }
 
   #begin(orgId: number, founder: string): void {
@@ -121,7 +136,7 @@ const tooMany = (why: string): GatewayError => fail('rate_limit_exceeded', { mes
 function resultOf({ matches, objects, bytes }: SearchRun, at: Position | null): SearchResult {
   return {
     matches,
-    next_cursor: at === null ? null : cursorText('s', JSON.stringify([at.key, at.etag, at.line, at.offset])),
+    next_cursor: at === null ? null : cursorText('s', JSON.stringify([at.key, at.etag, at.line, at.offset, at.start])),
     scanned: { objects, bytes },
   }
 }
@@ -131,8 +146,9 @@ const isCount = (value: unknown): value is number => typeof value === 'number' &
 function positionFrom(cursor: string): Position {
   const text = cursorFrom('s', cursor)
   try {
-    const [key, etag, line, offset] = JSON.parse(text) as unknown[]
-    if (typeof key === 'string' && typeof etag === 'string' && isCount(line) && isCount(offset)) return { key: parseKey(key), etag, line, offset }
+    const [key, etag, line, offset, start] = JSON.parse(text) as unknown[]
+    if (typeof key === 'string' && typeof etag === 'string' && isCount(line) && isCount(offset) && isCount(start))
+      return { key: parseKey(key), etag, line, offset, start }
   } catch {
     // Every failure above means that the cursor is invalid.
   }

@@ -4,7 +4,7 @@ import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
 import type { MemoryRows } from '../../mcp-rows.ts'
 import { counted } from '../toolbox/text-lines.ts'
 import { customTool, type Tool, type ToolContext } from '../toolbox/tool.ts'
-import { type EditOutcome, type EditParams, editText } from './text/tool-memory-edit-text.ts'
+import { ambiguousMax, type EditOutcome, type EditParams, editText, oldTextCharsMax } from './text/tool-memory-edit-text.ts'
 import { fenced, keyText, untrustedNotice } from './text/tool-memory-marking.ts'
 import { bytesToWrite, etag, ifMatchArgument, keyArgument, tooLarge, withEtag } from './text/tool-memory-parts.ts'
 import { provenanceOf } from './text/tool-memory-provenance.ts'
@@ -14,7 +14,7 @@ type EditRows = Pick<MemoryRows, 'read' | 'write'>
 
 const inputSchema = z.object({
   key: keyArgument,
-  old_text: z.string().min(1).describe('Text that occurs in the object exactly once: verbatim, with its white space and line ends.'),
+  old_text: z.string().min(1).max(oldTextCharsMax).describe('Text that occurs in the object exactly once: verbatim, with its white space and line ends.'),
   new_text: z.string().describe('The text that replaces it; empty: old_text is removed.'),
   replace_all: z.boolean().default(false).describe('Replace old_text wherever it occurs.'),
   if_match: ifMatchArgument,
@@ -122,8 +122,9 @@ function doneOf(outcome: EditOutcome, { key }: Args, params: EditParams, tries: 
       message: `old_text does not occur verbatim in ${keyText(key)}. ${outcome.hint} Read it with memory_read first.`.replace('  ', ' '),
     })
   const where = `line${outcome.lines.length === 1 ? '' : 's'} ${outcome.lines.join(', ')}${outcome.count > outcome.lines.length ? ', …' : ''}`
+  const times = outcome.count < ambiguousMax ? `${outcome.count} times` : `at least ${ambiguousMax} times`
   throw fail('bad_request', {
-    message: `old_text occurs ${outcome.count} times in ${keyText(key)} (${where}). Give more of the text around the place that you mean, or replace_all to change all of them.`,
+    message: `old_text occurs ${times} in ${keyText(key)} (${where}). Give more of the text around the place that you mean, or replace_all to change all of them.`,
   })
 }
 

@@ -51,7 +51,7 @@ export function memoryReadTool(rows: Pick<MemoryRows, 'read' | 'history'>, objec
       )
       const { bytes, headers } = bytesOf(value)
       const text = textOf(bytes)
-      const slice = sliceOf(text ?? '', { offsetLine: params.offset_line, offsetChar: params.offset_char, limitLines: params.limit_lines, bytesMax })
+      const slice = await sliceOf(text ?? '', { offsetLine: params.offset_line, offsetChar: params.offset_char, limitLines: params.limit_lines, bytesMax })
       const content = slice.text.toWellFormed()
       const provenance = provenanceOf(headers)
       const etag = headers['etag'] ?? null

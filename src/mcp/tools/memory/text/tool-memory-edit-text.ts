@@ -1,5 +1,6 @@
 /** Replaces a part of a text for memory_edit. The functions are pure. */
 import { normalFormC } from '../../../../platform/values/normal-form.ts'
+import { occursIn, placesIn } from './tool-memory-find.ts'
 
 export interface EditParams {
   readonly oldText: string
@@ -16,9 +17,13 @@ export type EditOutcome =
   | { readonly kind: 'absent'; readonly hint: string }
   /** The size that the changed text would have. The text was not changed. */
   | { readonly kind: 'too-long'; readonly chars: number }
-  /** `lines` contains the first lines where old_text begins, counted from 1. */
+  /** `count` is at most `ambiguousMax`. `lines` contains the first lines where old_text begins, counted from 1. */
   | { readonly kind: 'ambiguous'; readonly count: number; readonly lines: readonly number[] }
 
+/** Maximum number of characters of old_text. */
+export const oldTextCharsMax = 65_536
+/** The search for an ambiguous old_text stops after this many positions. */
+export const ambiguousMax = 1_000
 const linesNamedMax = 10
 
 /**
@@ -27,7 +32,8 @@ const linesNamedMax = 10
  */
 export function editText(text: string, params: EditParams): EditOutcome {
   const { oldText, newText } = endingLike(text, params)
-  const places = placesOf(text, oldText, params.replacesAll ? oldText.length : 1)
+  // Overlapping positions make an edit ambiguous too.
+  const places = placesIn(text, oldText, { isOverlapping: !params.replacesAll, placesMax: params.replacesAll ? text.length : ambiguousMax })
   if (places.length === 0) return { kind: 'absent', hint: hintFor(text, oldText) }
   if (places.length > 1 && !params.replacesAll)
     return { kind: 'ambiguous', count: places.length, lines: places.slice(0, linesNamedMax).map(place => lineAt(text, place)) }
@@ -46,13 +52,6 @@ function endingLike(text: string, { oldText, newText }: EditParams): { oldText: 
   const isCrlf = text.includes('\r\n') && !/(?:^|[^\r])\n/.test(text)
   if (!isCrlf || oldText.includes('\r') || newText.includes('\r')) return { oldText, newText }
   return { oldText: oldText.replaceAll('\n', '\r\n'), newText: newText.replaceAll('\n', '\r\n') }
-}
-
-/** Returns the positions of `oldText`. With a step of 1, they include overlapping positions, because overlapping positions make an edit ambiguous too. */
-function placesOf(text: string, oldText: string, step: number): number[] {
-  const places: number[] = []
-  for (let at = text.indexOf(oldText); at >= 0; at = text.indexOf(oldText, at + step)) places.push(at)
-  return places
 }
 
 function replaced(text: string, places: readonly number[], oldText: string, newText: string): string {
@@ -75,8 +74,9 @@ function hintFor(text: string, oldText: string): string {
   const loose = (some: string): string => normalFormC(some).replace(/\s+/g, ' ').trim()
   const looseOld = loose(oldText)
   if (looseOld === '') return ''
-  if (loose(text).includes(looseOld)) return 'The object has the same words with other white space, line ends or Unicode form: copy them exactly.'
-  return loose(text).toLowerCase().includes(looseOld.toLowerCase()) ? 'The object has the same words in other upper and lower case.' : ''
+  const looseText = loose(text)
+  if (occursIn(looseText, looseOld)) return 'The object has the same words with other white space, line ends or Unicode form: copy them exactly.'
+  return occursIn(looseText.toLowerCase(), looseOld.toLowerCase()) ? 'The object has the same words in other upper and lower case.' : ''
 }
 
 /** Changed lines, before and after the change. */
