@@ -107,6 +107,11 @@ test('an invalid answer of an issuer gives 503, and a redirect is not followed',
     ['too large a document', discoveryPath, () => ({ body: big(70_000) })],
     ['too large keys', '/tenant/keys', () => ({ body: big(300_000) })],
     ['too many keys', '/tenant/keys', () => ({ body: JSON.stringify({ keys: Array.from({ length: 101 }, () => ({ kty: 'RSA' })) }) })],
+    [
+      'long keys',
+      '/tenant/keys',
+      () => ({ body: JSON.stringify({ keys: Array.from({ length: 100 }, () => ({ kty: 'RSA', n: 'A'.repeat(680), e: 'AQAB' })) }) }),
+    ],
     ['keys that are no list', '/tenant/keys', () => ({ body: '{"keys":{}}' })],
   ]
   for (const [what, path, answer] of rows) {
@@ -133,6 +138,20 @@ test('an endless answer of an issuer is abandoned', async () => {
   const impatient = new IssuerKeys({ clock, log: makeLog('silent'), outbound: hurried })
   expect(await thrownBy(() => impatient.of(source))).toMatchObject(unavailable)
   await quick.close()
+})
+
+test('only the members of a key that verification needs are kept, and a key of another form is ignored', async () => {
+  const [good] = issuer.jwks
+  const own = { ...good, x5c: ['A'.repeat(20_000)], more: [[], {}] }
+  const others = [null, 'key', { ...good, kid: 'x'.repeat(300) }, { ...good, kid: 'private', d: 'AQAB' }, { ...good, kid: 'odd', alg: 5 }]
+  issuer.answer = (request, response) => {
+    if (request.url !== '/tenant/keys') return false
+    response.end(JSON.stringify({ keys: [...others, own] }))
+    return true
+  }
+  const set = await keys.of(source)
+  await jwtVerify(await issuer.token(), set)
+  expect(set.jwks().keys).toEqual([good])
 })
 
 test("shared secrets among an issuer's keys are ignored", async () => {

@@ -1,11 +1,11 @@
-import { createLocalJWKSet } from 'jose'
+import { createLocalJWKSet, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { Clock } from '../../platform/clock.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import type { Log } from '../../platform/observe/log.ts'
 import type { Outbound } from '../../platform/outbound/outbound.ts'
-import { isCheapKey } from './trust-checks.ts'
+import { isCheapKey, keysTextMax, publicKey } from './trust-checks.ts'
 
 /** The place of an issuer's keys: the URL that its discovery document names, or a given URL. */
 export type KeySource = { readonly issuer: string } | { readonly jwksUri: string }
@@ -37,8 +37,7 @@ const keysMax = 100
 const sourcesMax = 1_000
 
 const discovery = z.looseObject({ issuer: z.string(), jwks_uri: z.string() })
-const keySet = z.looseObject({ keys: z.array(z.looseObject({ kty: z.string() })).max(keysMax) })
-const asymmetric = ['RSA', 'EC', 'OKP']
+const keySet = z.object({ keys: z.array(z.unknown()).max(keysMax) })
 
 interface Source {
   set: KeySet | null
@@ -118,7 +117,7 @@ export class IssuerKeys {
       const found = keySet.parse(
         await this.#json('issuer' in source ? await this.#keysUrl(source.issuer, deadline.signal) : source.jwksUri, keysMaxBytes, deadline.signal),
       )
-      return createLocalJWKSet({ keys: found.keys.filter(key => asymmetric.includes(key.kty) && isCheapKey(key)) })
+      return createLocalJWKSet({ keys: keptKeys(found.keys) })
     } finally {
       cancel()
     }
@@ -140,6 +139,18 @@ export class IssuerKeys {
     }
     return JSON.parse((await reply.body.buffer(maxBytes)).toString('utf8'))
   }
+}
+
+/**
+ * Returns the public keys of a set, with only the fields that verification needs. Other members of a key may need many times their length in memory, and
+ * the keys stay in memory. Leaves out keys that cannot verify, because a set may also contain keys for other purposes. Throws when the kept keys are
+ * longer than `keysTextMax`.
+ */
+function keptKeys(keys: readonly unknown[]): JWK[] {
+  const kept = keys.map(key => publicKey.safeParse(key).data).filter(key => key !== undefined && isCheapKey(key))
+  const text = JSON.stringify(kept)
+  if (text.length > keysTextMax) throw new Error(`the public keys have more than ${keysTextMax} characters together`)
+  return JSON.parse(text) as JWK[]
 }
 
 const unavailable = (cause?: unknown): GatewayError =>

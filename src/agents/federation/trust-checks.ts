@@ -8,8 +8,8 @@ import type { UrlGuard } from '../../platform/outbound/url-guard.ts'
 export const plainText = /^[^\p{Cc}\p{Cs}]*$/u
 
 const keysMax = 50
-/** Maximum length of all keys together, as JSON. Every exchange reads the rules of its issuer. */
-const keysTextMax = 32 * 1024
+/** Maximum length of all keys of one issuer together, as JSON. Every exchange reads the rules of its issuer, and fetched keys stay in memory. */
+export const keysTextMax = 32 * 1024
 /** Minimum size of an RSA key in bits. Signatures of smaller keys are not accepted. */
 const rsaBitsMin = 2048
 /** Maximum size of an RSA key in bits. Larger keys and long exponents make every signature check expensive. */
@@ -25,29 +25,33 @@ const number = z
   .optional()
 
 /**
+ * The schema of one public key. The result has only the fields that verification needs, each with a maximum length. A key with a secret part does not
+ * match.
+ */
+export const publicKey = z.object({
+  kty: z.enum(['RSA', 'EC', 'OKP'], 'must be RSA, EC or OKP: keys that verify, no shared secrets'),
+  kid: word.optional(),
+  alg: word.optional(),
+  use: word.optional(),
+  key_ops: z.array(word).max(10).optional(),
+  crv: word.optional(),
+  x: number,
+  y: number,
+  n: number,
+  e: number,
+  d: z.never('makes this a private key. Paste the public part only, and replace this key at its issuer').optional(),
+})
+
+/**
  * The schema of a pasted JWK Set. The result contains only keys that can verify, with only the fields that verification needs. A set that contains a
  * secret was pasted by mistake and is refused. A set with an incomplete key is refused too, because every token would fail with it.
  */
 export const pastedKeys = z.object({
   keys: z
     .array(
-      z
-        .object({
-          kty: z.enum(['RSA', 'EC', 'OKP'], 'must be RSA, EC or OKP: keys that verify, no shared secrets'),
-          kid: word.optional(),
-          alg: word.optional(),
-          use: word.optional(),
-          key_ops: z.array(word).max(10).optional(),
-          crv: word.optional(),
-          x: number,
-          y: number,
-          n: number,
-          e: number,
-          d: z.never('makes this a private key. Paste the public part only, and replace this key at its issuer').optional(),
-        })
-        .refine(isUsable, {
-          message: 'is not a whole public key, or an RSA key of less than 2048 bits, of more than 4096 bits or with an exponent of more than 32 bits.',
-        }),
+      publicKey.refine(isUsable, {
+        message: 'is not a whole public key, or an RSA key of less than 2048 bits, of more than 4096 bits or with an exponent of more than 32 bits.',
+      }),
     )
     .min(1)
     .max(keysMax)

@@ -1,4 +1,5 @@
 import { statement } from '../../platform/db/db.ts'
+import { otherModels } from '../usage/events/bounded-names.ts'
 
 export interface AttestedRow {
   readonly total: bigint
@@ -78,15 +79,19 @@ const figures = (table: 'with provider' | 'without'): string => {
        min(day) as first_day, max(day) as last_day`
 }
 
-/** Reads the processing of an organisation's data by route and by agent, most requests first. It is one statement, so that both have the same total. */
-export const sumProcessing = statement<[orgId: number, from: string, to: string, agentsMax: number], ProcessingRow>(
+/** Reads the processing of an organisation's data by route and by agent, most requests first. After `modelsMax` models, all others share one name. It is one statement, so that both have the same total. */
+export const sumProcessing = statement<[orgId: number, from: string, to: string, agentsMax: number, modelsMax: number], ProcessingRow>(
   'compliance.sum_processing',
   `select part as "part", model as "model", provider as "provider", residency as "residency", byok as "byok", agent_id as "agentId",
      agent_label as "agentLabel", requests as "requests", errors as "errors", prompt_tokens as "promptTokens", completion_tokens as "completionTokens",
      india as "india", declared as "declared", unknown as "unknown", first_day as "firstDay", last_day as "lastDay"
    from (
-     select 'route' as part, model, provider, ${isDistinct} as residency, byok, 0 as agent_id, '' as agent_label, ${figures('with provider')}
-     from usage_days where org_id = $1::int and day between $2::date and $3::date group by model, provider, ${isDistinct}, byok
+     select 'route' as part, coalesce(top.model, '${otherModels}') as model, provider, ${isDistinct} as residency, byok, 0 as agent_id, '' as agent_label,
+       ${figures('with provider')}
+     from usage_days left join (
+       select model from usage_days where org_id = $1::int and day between $2::date and $3::date group by model order by sum(requests) desc, model limit $5::int
+     ) as top using (model)
+     where org_id = $1::int and day between $2::date and $3::date group by coalesce(top.model, '${otherModels}'), provider, ${isDistinct}, byok
      union all
      (select 'agent', '', '', '', false, agent_id, agent_label, ${figures('without')}
      from usage_days_by_agent where org_id = $1::int and day between $2::date and $3::date group by agent_id, agent_label
@@ -103,10 +108,13 @@ export interface TokenCountRow {
 }
 
 /** Reads the prompts that went to a provider to have their tokens counted, most requests first. */
-export const sumTokenCounts = statement<[orgId: number, from: string, to: string], TokenCountRow>(
+export const sumTokenCounts = statement<[orgId: number, from: string, to: string, modelsMax: number], TokenCountRow>(
   'compliance.sum_token_counts',
-  `select model as "model", provider as "provider", residency as "residency", sum(requests)::bigint as "requests" from token_counts
-   where org_id = $1::int and day between $2::date and $3::date group by model, provider, residency order by sum(requests) desc, model, provider, residency`,
+  `select coalesce(top.model, '${otherModels}') as "model", provider as "provider", residency as "residency", sum(requests)::bigint as "requests"
+   from token_counts left join (
+     select model from token_counts where org_id = $1::int and day between $2::date and $3::date group by model order by sum(requests) desc, model limit $4::int
+   ) as top using (model)
+   where org_id = $1::int and day between $2::date and $3::date group by 1, 2, 3 order by 4 desc, 1, 2, 3`,
 )
 
 export interface AttestationKeyRow {

@@ -22,6 +22,7 @@ import {
   saveQuota,
   saveStore,
   usageOf,
+  usedBytesOf,
 } from '../objects/queries.ts'
 import { withinStoreTime } from '../store-time.ts'
 import type { GatewayBuckets } from '../stores/gateway-buckets.ts'
@@ -110,7 +111,7 @@ export class StoreConfig {
   }
 
   async #roomOf(row: StoreRow, orgId: number): Promise<StoreView> {
-    const { usedBytes } = await this.#deps.db.one(usageOf, orgId)
+    const { usedBytes } = await this.#deps.db.one(usedBytesOf, orgId)
     const { quotaMb, journalTtlDays, historyVersions, historyDays } = row
     const room = { quota_mb: quotaMb, journal_ttl_days: journalTtlDays, bytes_used: Number(usedBytes) }
     return { configured: true, ...room, history_versions: historyVersions, history_days: historyDays }

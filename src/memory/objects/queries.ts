@@ -97,7 +97,13 @@ export interface UsageRow {
   readonly objects: bigint
 }
 
-/** Returns the used bytes of the organisation, including running writes. */
+/** Returns the used bytes of the organisation, without running writes. It reads one row, because every key may ask often. */
+export const usedBytesOf = statement<[orgId: number], { usedBytes: bigint }>(
+  'memory.used_bytes_of',
+  `select coalesce((select used_bytes from memory_usage where org_id = $1::int), 0)::bigint as "usedBytes"`,
+)
+
+/** Returns the bytes and the number of objects of the organisation, including running writes. It counts the whole index. Only a change of the store needs it. */
 export const usageOf = statement<[orgId: number], UsageRow>(
   'memory.usage_of',
   `select coalesce(u.used_bytes, 0) as "usedBytes", coalesce(u.reserved_bytes, 0) as "reservedBytes",

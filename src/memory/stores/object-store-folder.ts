@@ -4,7 +4,7 @@
  * process only. A folder store is meant for one process.
  */
 import { createHash } from 'node:crypto'
-import { copyFile, link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { copyFile, link, mkdir, open, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/values/ids.ts'
@@ -120,6 +120,7 @@ export class FolderStore implements ObjectStore {
         await rm(this.#sidecarPath(key), { force: true })
         await rm(join(this.#directory(key), before.data), { force: true })
       })
+      await this.#removeEmpty(key)
     })
   }
 
@@ -155,7 +156,6 @@ export class FolderStore implements ObjectStore {
     const nowMs = this.#clock.nowMs()
     const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`
     const directory = this.#directory(key)
-    await mkdir(directory, { recursive: true, mode: 0o700 })
     const data = `${placeOf(key).stem}${this.#ids.uuidv7(nowMs)}.bin`
     const sidecar: Sidecar = {
       key,
@@ -166,9 +166,31 @@ export class FolderStore implements ObjectStore {
       contentType: options.contentType ?? 'application/octet-stream',
       data,
     }
-    await writeDurably(join(directory, data), bytes)
+    for (let tries = 1; ; tries++) {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      try {
+        await writeDurably(join(directory, data), bytes)
+        break
+      } catch (error) {
+        // A deletion of another key removed the new directory, because it was still empty.
+        if (tries >= triesMax || codeOf(error) !== 'ENOENT') throw error
+      }
+    }
     await this.#place(sidecar, before)
     return { etag }
+  }
+
+  /** Removes the directories of a key that are empty now. The first one, which all keys of an organisation share, stays. */
+  async #removeEmpty(key: string): Promise<void> {
+    const { directories } = placeOf(key)
+    for (let depth = directories.length; depth > 1; depth--) {
+      try {
+        await rmdir(join(this.#root, ...directories.slice(0, depth)))
+      } catch (error) {
+        // A directory with entries stays, and one that cannot be removed does no harm to the deletion.
+        if (codeOf(error) !== 'ENOENT') return
+      }
+    }
   }
 
   /** Replaces the object's sidecar, so that the object has the new data file, and removes the old data file. */

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { violationsOfSpend } from '../../../src/gateway/limits/engine/queries.ts'
 import { violationsOfDebits } from '../../../src/gateway/limits/journal/recovery-queries.ts'
 import { ActivityEvents } from '../../../src/gateway/usage/activity/activity-events.ts'
-import { labelsMax } from '../../../src/gateway/usage/events/agent-labels.ts'
 import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
+import { labelsMax, modelsMax } from '../../../src/gateway/usage/events/bounded-names.ts'
 import { makePartitions } from '../../../src/gateway/usage/events/partitions.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
 import { deleteOldUsage } from '../../../src/gateway/usage/events/usage-retention.ts'
@@ -128,6 +128,31 @@ describe('on a database', () => {
     ])
     expect(await reports.csv(1, report)).toContain('2026-11-20,a,p,1,3,4,0,1.5,7,0,0,0,0\r\n')
     expect((await reports.report(2, report)).totals.requests).toBe(0)
+  })
+
+  it('models above a thousand a day share one row, and a rebuild gives the same sums', async () => {
+    const keep = keepsRollups(0)
+    const atMs = Date.parse('2026-11-02T06:30:00Z')
+    const events = Array.from({ length: modelsMax + 20 }, (_, i) =>
+      eventOf(request(1n, {}, atMs), 0n, { model: `p/${i}`, provider: 'p', byok: true, valueUinr: 3n, costUinr: 2n }),
+    )
+    await database.db.tx(async tx => {
+      await insertUsageEvents(tx, events)
+      await keep(tx, events)
+    })
+    const span = { from: '2026-11-02', to: '2026-11-02' }
+    const report = await reports.report(1, span)
+    expect([report.by_model.length, report.by_model.at(-1), report.totals.requests]).toMatchObject([
+      modelsMax + 1,
+      { model: '(others)', requests: 20, cost_uinr: 40 },
+      modelsMax + 20,
+    ])
+    const sums = new UsageRollups({ db: database.db, clock: movableClock(noon), keepDays: 400, journal: { flushNow: () => Promise.resolve() } })
+    expect(await sums.disagreements(400)).toEqual([])
+    await database.db.script("update usage_days set requests = requests + 1 where model = 'p/1'")
+    expect((await sums.rebuild(undefined, undefined)).map(({ day }) => day)).toEqual(['2026-11-02'])
+    expect((await reports.report(1, span)).by_model).toHaveLength(modelsMax + 1)
+    expect(await sums.disagreements(400)).toEqual([])
   })
 
   it('agent labels above a thousand a day share one row, and the rows still add up to the totals', async () => {

@@ -4,6 +4,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
 import type { CatalogSnapshot, ModelKind } from '../../catalog/model.ts'
+import { modelsMax } from '../../usage/events/bounded-names.ts'
 import { residencyOf } from '../attestation/attestation.ts'
 import { add, countsOf, mixOf, none, type Sums, sumsOf } from '../processing-sums.ts'
 import { type ProcessingRow, sumProcessing, sumTokenCounts } from '../queries.ts'
@@ -41,8 +42,8 @@ export class Dpias {
     const { db, clock, journal, snapshot, org, memoryStore, usageKeepDays, keepTimes } = this.#deps
     const window = windowOf(windowText, clock.nowMs())
     await journal.flushNow()
-    const rows = await db.many(sumProcessing, orgId, window.from, window.to, agentsMax)
-    const counted = await db.many(sumTokenCounts, orgId, window.from, window.to)
+    const rows = await db.many(sumProcessing, orgId, window.from, window.to, agentsMax, modelsMax)
+    const counted = await db.many(sumTokenCounts, orgId, window.from, window.to, modelsMax)
     const { name, retentionDays } = await org(orgId)
     const store = await memoryStore(orgId)
     const routes = rows.filter(row => row.part === 'route')

@@ -1,6 +1,6 @@
 /** Statements for the activity report. They read sums by day, never single events. */
 import { statement } from '../../../platform/db/db.ts'
-import { keySums } from '../reports/usage-queries.ts'
+import { keySums, namedModels } from '../reports/usage-queries.ts'
 import { sumColumns, type TotalsRow } from '../reports/usage-totals.ts'
 
 /** Sums by day and model, by model and provider, or by model. Null in a name means that the row sums over all values of that name. */
@@ -15,18 +15,19 @@ const sums = `${sumColumns}, coalesce(sum(requests) filter (where byok), 0)::big
 const sets = 'group by grouping sets ((day, model), (model, provider), (model))'
 const order = 'order by "day", sum(value_uinr) desc, sum(requests) desc, model, provider'
 
+const selected = `select day as "day", model as "model", provider as "provider", ${sums} from used ${sets} ${order}`
+const ofSpan = 'org_id = $1::int and day between $2::date and $3::date and ($4::text is null or model = $4::text)'
+
 /** Sums of an organisation, or of one of its models. */
-export const sumActivity = statement<[orgId: number, from: string, to: string, model: string | null], ActivityRow>(
+export const sumActivity = statement<[orgId: number, from: string, to: string, model: string | null, modelsMax: number], ActivityRow>(
   'usage.sum_activity',
-  `select day as "day", model as "model", provider as "provider", ${sums} from usage_days
-   where org_id = $1::int and day between $2::date and $3::date and ($4::text is null or model = $4::text) ${sets} ${order}`,
+  `${namedModels('usage_days', ofSpan, '$5::int')} ${selected}`,
 )
 
 /** Sums of one key (0 means calls without a key), or of one model of the key. */
-export const sumActivityOfKey = statement<[orgId: number, from: string, to: string, model: string | null, keyId: number], ActivityRow>(
+export const sumActivityOfKey = statement<[orgId: number, from: string, to: string, model: string | null, modelsMax: number, keyId: number], ActivityRow>(
   'usage.sum_activity_of_key',
-  `select day as "day", model as "model", provider as "provider", ${sums} from usage_days_by_key_model
-   where org_id = $1::int and key_id = $5::int and day between $2::date and $3::date and ($4::text is null or model = $4::text) ${sets} ${order}`,
+  `${namedModels('usage_days_by_key_model', `${ofSpan} and key_id = $6::int`, '$5::int')} ${selected}`,
 )
 
 /** Sums of one key. `keyId` is null for calls without a key. */
@@ -53,9 +54,12 @@ export const topKeysOfModel = statement<[...Weeks, limit: number, model: string]
   named(`select key_id, ${sumColumns} from (${keySums('usage_days_by_key_model', '$7::text')}) as s ${mostFirst} limit $6::int`),
 )
 
-export const listModels = statement<[orgId: number, from: string, to: string], { model: string }>(
+/** Returns the models with the highest value of usage, by name. */
+export const listModels = statement<[orgId: number, from: string, to: string, limit: number], { model: string }>(
   'usage.list_models',
-  `select distinct model as "model" from usage_days where org_id = $1::int and day between $2::date and $3::date order by 1`,
+  `select model as "model" from (
+     select model from usage_days where org_id = $1::int and day between $2::date and $3::date group by model
+     order by sum(value_uinr) desc, sum(requests) desc, model limit $4::int) as used order by 1`,
 )
 
 export const findKeyName = statement<[orgId: number, keyId: number], { name: string; revoked: boolean }>(

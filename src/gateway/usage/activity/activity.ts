@@ -4,6 +4,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
+import { dayModelsMax, modelsMax } from '../events/bounded-names.ts'
 import { activitySpan, type DaySpan, weeksIn } from '../reports/usage-span.ts'
 import { type Figures, figuresOf, sumOf } from '../reports/usage-totals.ts'
 import { type ActivityKeyRow, type ActivityRow, findKeyName, listModels, sumActivity, sumActivityOfKey, topKeys, topKeysOfModel } from './activity-queries.ts'
@@ -58,7 +59,7 @@ export class Activity {
 
   /**
    * Returns usage by day and model, models and keys by value, and providers by model. Days, models and providers each add up to the totals.
-   * `models` and `keys` ignore the filters of the query. Throws `bad_request`.
+   * After `dayModelsMax` models, all others share one name. `models` and `keys` ignore the filters of the query. Throws `bad_request`.
    */
   async report(orgId: number, query: ActivityQuery): Promise<ActivityReport> {
     const { clock, journal } = this.#deps
@@ -85,7 +86,9 @@ export class Activity {
   #sums(orgId: number, { from, to }: DaySpan, { model: asked, keyId }: ActivityQuery): Promise<ActivityRow[]> {
     const { db } = this.#deps
     const model = asked ?? null
-    return keyId === undefined ? db.many(sumActivity, orgId, from, to, model) : db.many(sumActivityOfKey, orgId, from, to, model, keyId)
+    return keyId === undefined
+      ? db.many(sumActivity, orgId, from, to, model, dayModelsMax)
+      : db.many(sumActivityOfKey, orgId, from, to, model, dayModelsMax, keyId)
   }
 
   /** Returns all keys and models of the span for the filters, and the top keys of the query. */
@@ -93,8 +96,7 @@ export class Activity {
     const { db } = this.#deps
     const { headTo, tailFrom } = weeksIn({ from, to })
     const keys = await db.many(topKeys, orgId, from, headTo, tailFrom, to, filterKeysMax)
-    const isAll = model === undefined && keyId === undefined
-    const modelIds = isAll ? models.map(row => row.model).sort() : (await db.many(listModels, orgId, from, to)).map(row => row.model)
+    const modelIds = (await db.many(listModels, orgId, from, to, modelsMax)).map(row => row.model)
     return { keys, modelIds, top: await this.#topKeys(orgId, { from, to }, { model, keyId }, models, keys) }
   }
 

@@ -6,7 +6,7 @@ import { fail } from '../../../platform/errors.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
 import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { inrTextOf } from '../../../platform/values/money.ts'
-import { labelsMax, otherLabels } from '../events/agent-labels.ts'
+import { labelsMax, modelsMax, otherLabels, otherModels } from '../events/bounded-names.ts'
 import { csvLine } from './csv.ts'
 import { type StatementRow, sumByDayAndProvider, sumStatement } from './usage-queries.ts'
 import { type DaySpan, monthSpan } from './usage-span.ts'
@@ -21,6 +21,7 @@ export interface UsageReport {
   from: string
   to: string
   totals: Totals
+  /** After a thousand models, all other models share one row, `(others)`. */
   by_model: (Totals & { model: string })[]
   /**
    * A row for a registered agent has `id` and `name`. A row for a header that names no agent has `label`. All three are null for calls without an
@@ -59,15 +60,17 @@ export class UsageReports {
   async report(orgId: number, span: DaySpan): Promise<UsageReport> {
     const { db, agentNames } = this.#options
     await this.#options.journal.flushNow()
-    const rows = await db.many(sumStatement, orgId, span.from, span.to, labelsMax + 1)
-    const [models, days] = [partOf(rows, 'model'), partOf(rows, 'day')]
-    const agents = withOthers(partOf(rows, 'agent'), sumOf(models))
+    const rows = await db.many(sumStatement, orgId, span.from, span.to, Math.max(labelsMax, modelsMax) + 1)
+    const days = partOf(rows, 'day')
+    const total = sumOf(days)
+    const models = withOtherModels(partOf(rows, 'model'), total)
+    const agents = withOthers(partOf(rows, 'agent'), total)
     const ids = agents.flatMap(row => (row.agentId === null ? [] : [row.agentId]))
     const names = ids.length === 0 ? new Map<number, string>() : await agentNames(orgId, ids)
     return {
       from: span.from,
       to: span.to,
-      totals: totalsOf(sumOf(models)),
+      totals: totalsOf(total),
       by_model: models.map(row => ({ model: row.model ?? '', ...totalsOf(row) })),
       by_agent: agents.map(row => ({
         id: row.agentId,
@@ -99,6 +102,15 @@ export class UsageReports {
 const partOf = (rows: readonly StatementRow[], part: StatementRow['part']): readonly StatementRow[] => rows.filter(row => row.part === part)
 
 type AgentRow = Pick<StatementRow, 'agentId' | 'agentLabel'> & TotalsRow
+
+type ModelRow = Pick<StatementRow, 'model'> & TotalsRow
+
+/** Adds a row `otherModels` at the end when there are more models than are listed. The row contains the difference to the total. */
+function withOtherModels(rows: readonly StatementRow[], total: TotalsRow): readonly ModelRow[] {
+  if (rows.length <= modelsMax) return rows
+  const listed = rows.filter(row => row.model !== otherModels).slice(0, modelsMax)
+  return [...listed, { model: otherModels, ...differenceOf(total, sumOf(listed)) }]
+}
 
 /** Adds a row `otherLabels` at the end when there are more labels than are listed. The row contains the difference to the total. */
 function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly AgentRow[] {

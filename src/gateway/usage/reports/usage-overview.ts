@@ -3,6 +3,7 @@
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
+import { dayModelsMax } from '../events/bounded-names.ts'
 import { type KeySumsRow, sumByDayAndModel, sumByKey } from './usage-queries.ts'
 import { lastDays, usualDays, weeksIn } from './usage-span.ts'
 import { type Figures, figuresOf, sumOf, type TotalsRow } from './usage-totals.ts'
@@ -68,12 +69,12 @@ export class UsageOverview {
     }
   }
 
-  /** Returns the last 30 IST days by day and model, oldest day first. Combinations without usage are absent. */
+  /** Returns the last 30 IST days by day and model, oldest day first. After `dayModelsMax` models, all others share one name. Combinations without usage are absent. */
   async byDay(orgId: number): Promise<UsageByDay> {
     const { db, clock, journal } = this.#deps
     await journal.flushNow()
     const { from, to } = lastDays(usualDays, clock.nowMs())
-    const rows = await db.many(sumByDayAndModel, orgId, from, to)
+    const rows = await db.many(sumByDayAndModel, orgId, from, to, dayModelsMax)
     return { from, to, days: rows.map(row => ({ day: row.day, model: row.model, ...figuresOf(row) })) }
   }
 }

@@ -1,5 +1,6 @@
 /** Statements for the usage report and for the console's overview. They read sums by day, never single events. */
 import { statement } from '../../../platform/db/db.ts'
+import { otherModels } from '../events/bounded-names.ts'
 import { sumColumns, type TotalsRow } from './usage-totals.ts'
 
 /**
@@ -17,6 +18,17 @@ export function keySums(daysTable: 'usage_days_by_key' | 'usage_days_by_key_mode
      where org_id = $1::int and model = ${model ?? "''"} and week > $3::date and week < $4::date`
 }
 
+/**
+ * Returns the CTEs `top` and `used`: the rows of a table of sums. The models with the highest value keep their names, at most as many as the SQL `limit`
+ * says. All others are named `otherModels`.
+ */
+export const namedModels = (table: 'usage_days' | 'usage_days_by_key_model', where: string, limit: string): string => `with top as (
+     select model from ${table} where ${where} group by model order by sum(value_uinr) desc, sum(requests) desc, model limit ${limit}),
+   used as (
+     select day, coalesce(top.model, '${otherModels}') as model, provider, byok, requests, errors, prompt_tokens, completion_tokens, cached_tokens,
+       cache_write_tokens, value_uinr, cost_uinr
+     from ${table} left join top using (model) where ${where})`
+
 /** A row of a usage report. `part` says whether it is the row of a model, an agent or a day. The names of the other parts are null. */
 export type StatementRow = TotalsRow & {
   readonly part: 'model' | 'agent' | 'day'
@@ -27,13 +39,14 @@ export type StatementRow = TotalsRow & {
 }
 
 /**
- * Returns models and agents by value, agent labels up to a limit, and days in order. One statement reads one state of the database. The parts
+ * Returns models and agent labels by value up to a limit, agents by value, and days in order. One statement reads one state of the database. The parts
  * therefore have the same sum even while flushes run.
  */
-export const sumStatement = statement<[orgId: number, from: string, to: string, labelsMax: number], StatementRow>(
+export const sumStatement = statement<[orgId: number, from: string, to: string, namesMax: number], StatementRow>(
   'usage.sum_statement',
-  `select 'model' as "part", model as "model", null::int as "agentId", null::text as "agentLabel", null::date as "day", ${sumColumns}
+  `(select 'model' as "part", model as "model", null::int as "agentId", null::text as "agentLabel", null::date as "day", ${sumColumns}
    from usage_days where org_id = $1::int and day between $2::date and $3::date group by model
+   order by sum(value_uinr) desc, sum(requests) desc, model limit $4::int)
    union all
    select 'agent', null, nullif(agent_id, 0), null, null, ${sumColumns}
    from usage_days_by_agent where org_id = $1::int and day between $2::date and $3::date and agent_label = '' group by agent_id
@@ -56,10 +69,10 @@ export const sumByDayAndProvider = statement<
    from usage_days where org_id = $1::int and day between $2::date and $3::date group by day, model, provider order by day, model, provider limit $4::int`,
 )
 
-export const sumByDayAndModel = statement<[orgId: number, from: string, to: string], TotalsRow & { day: string; model: string }>(
+export const sumByDayAndModel = statement<[orgId: number, from: string, to: string, modelsMax: number], TotalsRow & { day: string; model: string }>(
   'usage.sum_by_day_and_model',
-  `select day as "day", model as "model", ${sumColumns}
-   from usage_days where org_id = $1::int and day between $2::date and $3::date group by day, model order by day, sum(value_uinr) desc, model`,
+  `${namedModels('usage_days', 'org_id = $1::int and day between $2::date and $3::date', '$4::int')}
+   select day as "day", model as "model", ${sumColumns} from used group by day, model order by day, sum(value_uinr) desc, model`,
 )
 
 /**

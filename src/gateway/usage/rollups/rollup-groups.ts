@@ -3,7 +3,7 @@
  * and a few additions of numbers. Only money is added as bigint, because only money can exceed 2^53 in one flush.
  */
 import { latencyBucket } from '../../../platform/observe/latency-buckets.ts'
-import type { BoundedLabels } from '../events/agent-labels.ts'
+import type { BoundedNames } from '../events/bounded-names.ts'
 import { istDays, modelText, tokensOf, wholeMs } from '../events/columns.ts'
 import type { UsageEvent } from '../events/record.ts'
 
@@ -53,14 +53,14 @@ export interface Group {
 }
 
 /** Groups the events of one flush, at most a few thousand. */
-export function groupsOf(events: readonly UsageEvent[], labelOf: BoundedLabels): readonly Group[] {
+export function groupsOf(events: readonly UsageEvent[], labelOf: BoundedNames, modelOf: BoundedNames): readonly Group[] {
   const groups = new Map<string, Group>()
   const dayOf = istDays()
   for (const event of events) {
     const day = dayOf(event.atMs)
     // The label is dropped for a call with a registered agent, because it adds no information.
     const label = event.agentId === null && event.agentLabel !== null ? labelOf(event.orgId, day, event.agentLabel) : ''
-    const model = modelText(event.model)
+    const model = modelOf(event.orgId, day, modelText(event.model))
     // Providers and labels contain no U+0000, and `modelText` removes it from model ids. This text therefore identifies one group.
     const text = `${event.orgId}\u0000${day}\u0000${event.keyId}\u0000${event.agentId}\u0000${label}\u0000${model}\u0000${event.provider}\u0000${event.residency}\u0000${event.byok}`
     let group = groups.get(text)

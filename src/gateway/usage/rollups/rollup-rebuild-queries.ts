@@ -3,7 +3,7 @@
  * operator.
  */
 import { statement } from '../../../platform/db/db.ts'
-import { labelsMax, otherLabels } from '../events/agent-labels.ts'
+import { labelsMax, modelsMax, otherLabels, otherModels } from '../events/bounded-names.ts'
 
 /** Waits for running flushes, and makes new flushes wait until the transaction ends. */
 export const lockSums = statement<[], { isLocked: boolean }>('usage.lock_sums', 'select pg_advisory_xact_lock(3, 20) is not null as "isLocked"')
@@ -19,6 +19,17 @@ const columns = 'requests, errors, prompt_tokens, completion_tokens, cached_toke
 /** Returns SQL for the Monday of the week of a day. */
 const weekOf = (day: string): string => `${day} - (extract(isodow from ${day})::int - 1)`
 
+/** The CTE `events`: the events of a day. `summed` is the model in the sums. The models with most calls keep their names. */
+const boundedEvents = `with kept as (
+         select org_id, model from (
+           select org_id, model, row_number() over (partition by org_id order by count(*) desc, model) as place from usage_events where day = $1::date group by 1, 2) as ranked
+         where place <= ${modelsMax}),
+       events as (
+         select e.*, coalesce(kept.model, '${otherModels}') as summed from usage_events e left join kept on kept.org_id = e.org_id and kept.model = e.model
+         where e.day = $1::date)`
+/** The model in the sums of all organisations, as `publicModel` returns it. */
+const publicName = `case when byok and starts_with(summed, provider || '/') then '${otherModels}' else summed end`
+
 /** The statements that delete and insert the sums of one day, in the order in which they run. */
 export const rebuildDay = [
   statement<[day: string]>('usage.clear_days', 'delete from usage_days where day = $1::date'),
@@ -31,7 +42,7 @@ export const rebuildDay = [
   statement<[day: string]>(
     'usage.sum_up_days',
     `insert into usage_days (org_id, day, model, provider, residency, byok, ${columns})
-     select org_id, day, model, provider, residency, byok, ${eventSums} from usage_events where day = $1::date group by 1, 2, 3, 4, 5, 6`,
+     ${boundedEvents} select org_id, day, summed, provider, residency, byok, ${eventSums} from events group by 1, 2, 3, 4, 5, 6`,
   ),
   statement<[day: string]>(
     'usage.sum_up_key_days',
@@ -41,7 +52,7 @@ export const rebuildDay = [
   statement<[day: string]>(
     'usage.sum_up_key_model_days',
     `insert into usage_days_by_key_model (org_id, key_id, day, model, provider, byok, ${columns})
-     select org_id, coalesce(key_id, 0), day, model, provider, byok, ${eventSums} from usage_events where day = $1::date group by 1, 2, 3, 4, 5, 6`,
+     ${boundedEvents} select org_id, coalesce(key_id, 0), day, summed, provider, byok, ${eventSums} from events group by 1, 2, 3, 4, 5, 6`,
   ),
   // Weeks are computed from days and not from events, because events of the first days of a week may have been deleted.
   statement<[day: string]>(
@@ -71,17 +82,17 @@ export const rebuildDay = [
   statement<[day: string]>(
     'usage.sum_up_model_days',
     `insert into model_days (day, model, shard, requests, tokens, succeeded, failed, written_tokens, written_ms)
-     select day, model, 0, count(*), sum(prompt_tokens + completion_tokens), count(*) filter (where ${served}),
+     ${boundedEvents} select day, ${publicName}, 0, count(*), sum(prompt_tokens + completion_tokens), count(*) filter (where ${served}),
        count(*) filter (where outcome = 'upstream_broke' or (outcome = 'failed' and status >= 500)),
        coalesce(sum(completion_tokens) filter (where ${served} and completion_tokens > 0), 0),
        coalesce(sum(latency_ms) filter (where ${served} and completion_tokens > 0), 0)
-     from usage_events where day = $1::date and ${onOurs} group by 1, 2`,
+     from events where ${onOurs} group by 1, 2`,
   ),
   statement<[day: string]>(
     'usage.sum_up_model_latencies',
     `insert into model_latencies (day, model, bucket, shard, requests)
-     select day, model, least(200, floor(8 * ln(greatest(latency_ms, 1)::float8) / ln(2::float8)))::smallint, 0, count(*)
-     from usage_events where day = $1::date and ${onOurs} and ${served} group by 1, 2, 3`,
+     ${boundedEvents} select day, ${publicName}, least(200, floor(8 * ln(greatest(latency_ms, 1)::float8) / ln(2::float8)))::smallint, 0, count(*)
+     from events where ${onOurs} and ${served} group by 1, 2, 3`,
   ),
 ] as const
 

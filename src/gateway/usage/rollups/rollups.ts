@@ -6,7 +6,7 @@
  * Flushes therefore cannot deadlock. Sums over all organisations come last and are split into shards. Decision 0364 gives the reasons.
  */
 import type { Tx } from '../../../platform/db/db.ts'
-import { type BoundedLabels, boundedLabels } from '../events/agent-labels.ts'
+import { boundedNames, labelsMax, modelsMax, otherLabels, otherModels, publicModel } from '../events/bounded-names.ts'
 import { mondayOf } from '../events/columns.ts'
 import type { UsageEvent } from '../events/record.ts'
 import { emptyModelRollup, emptyRollup, type Facts, type Group, groupsOf, type ModelRollup, type Rollup } from './rollup-groups.ts'
@@ -21,17 +21,17 @@ type Rows<S> = Map<string, { readonly key: Named; readonly sums: S }>
 
 /** Returns a function that adds the new events of a flush to the sums. `shard` is this process's shard, from 0 to `modelShards` - 1. */
 export function keepsRollups(shard: number): (tx: Tx, events: readonly UsageEvent[]) => Promise<readonly string[]> {
-  const labelOf = boundedLabels()
+  const labelOf = boundedNames(labelsMax, otherLabels)
+  const modelOf = boundedNames(modelsMax, otherModels)
   return async (tx, events) => {
-    await addToRollups(tx, events, shard, labelOf)
+    await addToRollups(tx, groupsOf(events, labelOf, modelOf), shard)
     return []
   }
 }
 
-/** Adds events that are not in the sums yet. */
-async function addToRollups(tx: Tx, events: readonly UsageEvent[], shard: number, labelOf: BoundedLabels): Promise<void> {
-  if (events.length === 0) return
-  const groups = groupsOf(events, labelOf)
+/** Adds groups of events that are not in the sums yet. */
+async function addToRollups(tx: Tx, groups: readonly Group[], shard: number): Promise<void> {
+  if (groups.length === 0) return
   await tx.exec(addToDays, coarser(groups, ['org_id', 'day', 'model', 'provider', 'residency', 'byok']))
   await tx.exec(addToKeyDays, coarser(groups, ['org_id', 'day', 'key_id']))
   await tx.exec(addToKeyModelDays, coarser(groups, ['org_id', 'key_id', 'day', 'model', 'provider', 'byok']))
@@ -97,7 +97,7 @@ function modelsOf(groups: readonly Group[], shard: number): { models: Rows<Model
   const latencies: Rows<{ requests: number }> = new Map()
   for (const { facts, model, latencies: served } of groups) {
     if (model === null) continue
-    const key = { day: facts.day, model: facts.model }
+    const key = { day: facts.day, model: publicModel(facts.model, facts.provider, facts.byok) }
     addModel(rowOf(models, { ...key, shard }, emptyModelRollup), model)
     for (const [bucket, requests] of served) rowOf(latencies, { ...key, bucket, shard }, () => ({ requests: 0 })).requests += requests
   }
