@@ -116,7 +116,7 @@ export const settings = {
   CONNECTIONS_MAX: s('server', 'int', '10000', 'Client connections of this process. Beyond the limit, an idle connection of the holder with the most is closed. If there is none, the answer is 503.', 20),
   STREAMS_MAX: s('server', 'int', '10000', 'Streamed replies and MCP messages under way in this process; beyond it 503.', 20),
   CHANGE_STREAMS_MAX: s('server', 'int', '1000', 'Streams of changes (MCP) of this process. In a full process, a new stream takes a place from the founder of organisations with the most.', 2),
-  POLLS_MAX: s('server', 'int', '2000', 'Account resources that this process polls for streams of changes; beyond it such a resource is refused.', 20),
+  POLLS_MAX: s('server', 'int', '2000', 'MCP resources, such as usage and budgets, that this process reads regularly because a client subscribed to their changes; beyond it a subscription is refused.', 20),
   ORG_SHARE_PERCENT: s('server', 'int', '50', "Share that one founder's organisations, or one address without a credential, may use of what others leave free. It applies to connections, streamed replies, polls, kept replies and unread replies.", 1),
   REPLIES_MAX_BYTES: s('server', 'int', '0', 'Bytes that this process keeps of replies of providers, servers of organisations and memory stores: whole replies while it reads them, and incomplete events of streams. Beyond it whole replies wait, and streams end with 503. 0: a sixth of its heap, at least 128 MiB.', 0),
   UNREAD_MAX_BYTES: s('server', 'int', '0', 'Replies that wait in this process for clients that read slowly, in bytes; beyond it the oldest is cut. 0: an eighth of its heap, at least 64 MiB.', 0),

@@ -32,7 +32,7 @@ export interface SessionsDeps {
   readonly baseUrl: () => string
 }
 
-/** Kind of the news that a session was ended or moved. The ref is the session's id. */
+/** The `kind` of the control-log item for a session that was ended or moved. The item's `ref` is the session's id. */
 const sessionChanged = 'session_changed'
 const idBytes = 32
 const sessionsCachedMax = 50_000

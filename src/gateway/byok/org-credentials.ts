@@ -23,5 +23,5 @@ export interface CustomRoute {
   readonly stateKey: string
 }
 
-/** Kind of the news that own keys or own servers of an organisation changed. The ref is the organisation's id. */
+/** The `kind` of the control-log item for changed own keys or own servers of an organisation. The item's `ref` is the organisation's id. */
 export const orgRoutingChanged = 'org_routing_changed'

@@ -27,7 +27,7 @@ import {
 import { checkPublishable, isSameContent, modelIdOf, nameOf, readmeOf } from './collection-rules.ts'
 import { claimSlug } from './collection-slug.ts'
 
-/** Kind of the news that a collection changed that is public or was public. The ref is its slug. */
+/** The `kind` of the control-log item for a changed collection that is or was public. The item's `ref` is the collection's slug. */
 export const collectionChanged = 'collection_changed'
 
 /** Maximum number of versions in a list. An older version can be requested by its number. */

@@ -5,7 +5,7 @@ import { renameOrg, setKeyInactivityDays, setRetentionDays } from './queries.ts'
 
 export interface OrgSettingsDeps {
   readonly controlLog: ControlLog
-  /** Kind of the news that makes routing read the retention window again. The ref is the organisation's id. */
+  /** The `kind` of the control-log item that makes routing read the retention window again. The item's `ref` is the organisation's id. */
   readonly routingChanged: string
   /** Is called after the commit and deletes content that is older than the window. It must be safe to call again. */
   onRetention(orgId: number, days: number): Promise<void>

@@ -33,7 +33,7 @@ export interface OrgsDeps {
   readonly cacheTtlMs: number
 }
 
-/** Kind of the news that a name or a setting of an organisation changed. The ref is its id. */
+/** The `kind` of the control-log item for a changed name or setting of an organisation. The item's `ref` is the organisation's id. */
 export const orgChanged = 'org_changed'
 
 const orgsCachedMax = 20_000

@@ -1,4 +1,7 @@
-/** Serves the `server/discover` era (2026-07-28) with the 2.x SDK. This era is stateless: each request contains its own client information. */
+/**
+ * Serves MCP clients of protocol version 2026-07-28, which begin with `server/discover`, through the 2.x SDK. This version is stateless: each request
+ * contains its own client information.
+ */
 import {
   CLIENT_CAPABILITIES_META_KEY,
   createMcpHandler,
@@ -21,7 +24,7 @@ export interface DiscoverEra {
   close(): Promise<void>
 }
 
-/** Returns the handler of this era. The transport has already enforced `bodyLimitBytes`, and the SDK checks the same bound again. */
+/** Returns the handler of this protocol version. The transport has already enforced `bodyLimitBytes`, and the SDK checks the same bound again. */
 export function makeDiscoverEra(identity: McpIdentity, bodyLimitBytes: number): DiscoverEra {
   // The SDK calls a factory to build the server of a request, and passes only the Request object. This map finds the caller's surface for that
   // object.

@@ -1,11 +1,11 @@
-/** Describes the inputs of tools as a standard schema that also returns its JSON schema. It needs no package. */
+/** Describes the inputs of tools as a Standard Schema (https://standardschema.dev) that can also return a JSON schema. This needs no schema package. */
 
 interface Field {
   readonly type: 'string'
   readonly description?: string
 }
 
-/** A standard schema, version 1, of an object whose fields are texts. */
+/** A Standard Schema, version 1, of an object whose fields are texts. */
 export interface JsonInput<Input> {
   readonly '~standard': {
     readonly version: 1

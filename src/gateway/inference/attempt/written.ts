@@ -1,8 +1,8 @@
 import { fail } from '../../../platform/errors.ts'
 
 /**
- * Returns the request to a provider that `write` makes from the caller's body. A body that cannot be written is the caller's mistake and says
- * nothing about the route. Throws `bad_request` and all errors of `write`.
+ * Calls `write`, which turns the caller's body into the request to a provider, and returns its result. If the body is nested too deeply, throws
+ * `bad_request`, and the route does not count as failed. All other errors of `write` are thrown unchanged.
  */
 export function written<T>(write: () => T): T {
   try {

@@ -48,7 +48,7 @@ export interface Workspace extends WorkspaceRow {
   readonly spentUinr: bigint
 }
 
-/** Kind of the news that a workspace's name, team or state changed. The ref is its id. Caches that contain teams drop the entry. */
+/** The `kind` of the control-log item for a workspace whose name, team or state changed. Its `ref` is the workspace's id. Caches of teams drop the entry. */
 export const workspaceChanged = 'workspace_changed'
 
 const activeMax = 200

@@ -12,7 +12,10 @@ export interface ReadOptions {
   readonly partFields?: readonly string[]
 }
 
-/** Fields of messages that the dialects read, or that have no effect. For example, some clients put a tool's name next to its result. */
+/**
+ * The known fields of a message, for each role. The dialects read them, or they have no effect, such as the tool's name that some clients put next to a
+ * tool's result. Other fields are reported as dropped.
+ */
 const fieldsByRole: Readonly<Record<string, readonly string[]>> = {
   assistant: ['tool_calls', 'function_call', 'refusal', 'reasoning_content', 'thinking_blocks'],
   tool: ['tool_call_id', 'name'],

@@ -1,6 +1,6 @@
 /**
- * WebM and Matroska. The packets are counted, because they state their duration. The times of blocks also give a length, but the sender may have invented
- * them. A recording from a browser has no length in its header.
+ * Computes the length of the sound in WebM and Matroska files. It adds up the packets, because each packet states its duration. The times of blocks also
+ * give a length, but the sender may have invented them. A recording from a browser has no length in its header.
  */
 import { aacFrameSeconds, plainAacFrameSeconds } from './aac.ts'
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'

@@ -1,4 +1,7 @@
-/** Relays the messages format for its own clients. It sends requests on with few changes, and reads streams while they pass. */
+/**
+ * Passes calls of clients of Anthropic's Messages API on to providers with the same API. It changes little in requests, and reads streams while they
+ * pass.
+ */
 import { isObject, parsedObject } from '../../../../platform/values/json.ts'
 import { isBoundedJson } from '../../../wire/json/json-bounds.ts'
 import { hasDoubles } from '../../../wire/json/json-doubles.ts'
