@@ -80,7 +80,10 @@ export class ResponseSink implements StreamSink {
   /** Ends the reply after its last bytes. */
   async end(): Promise<void> {
     if (this.isFull) await this.room()
-    if (!this.isGone && !this.#response.destroyed) this.#response.end(this.#taken(true))
+    if (this.isGone || this.#response.destroyed) return
+    this.#response.end(this.#taken(true))
+    // A client that does not read the last bytes is one that does not read, too.
+    if (this.#response.writableLength > 0) this.#unread.closeWhenSent(this.#response, this.#orgId)
   }
 
   close(): void {

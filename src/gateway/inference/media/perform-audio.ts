@@ -4,7 +4,7 @@ import type { SpeechCall, TranscriptionCall } from '../../providers/audio/audio-
 import { audioStyleOf } from '../../providers/audio-styles.ts'
 import { classifyFailure } from '../../providers/failure.ts'
 import type { Attempt } from '../../routing/plan.ts'
-import { objectOfBytes } from '../../wire/json/json-bounds.ts'
+import { operatorBounds } from '../../wire/json/json-bounds.ts'
 import { brHeader, headerValue } from '../../wire/response-headers.ts'
 import { noUsage, type TokenUsage } from '../../wire/usage.ts'
 import { readRefusal } from '../attempt/refusals.ts'
@@ -16,13 +16,12 @@ import type { BytesReading, Failed, Performed, WholeAnswer } from '../replies/an
 import { decodedReply } from '../replies/decoded-reply.ts'
 import { replyWait } from '../replies/reply-wait.ts'
 import { SpeechReading, secondsOf, TranscriptReading } from './audio-reading.ts'
+import { objectInTurns, transcriptBounds } from './json-reply.ts'
 import { withheldSpeech, withheldTranscription } from './withheld-media.ts'
 
 /** The largest transcript and the largest JSON reply with audio, in bytes. */
 const transcriptMaxBytes = 16 * 1024 * 1024
 const spokenMaxBytes = 64 * 1024 * 1024
-/** The most pieces of a transcript; json-bounds.ts defines a piece. Each word has four pieces, and a day of speech has some two hundred thousand words. */
-const transcriptPiecesMax = 1_000_000
 /** The largest reply of an own server, in bytes. */
 const ownReplyMaxBytes = 8 * 1024 * 1024
 
@@ -45,7 +44,7 @@ export const performTranscription: Performer = async (attempt, context) => {
     return passOn(reply, attempt, { ...headers, 'content-type': type }, new TranscriptReading(withMedia(request.media)), context)
   const bytes = await deps.heldReplies.run(context.orgId, async room => reply.body.buffer(limitOf(attempt, transcriptMaxBytes), room))
   if (!isJson(request.call)) return textAnswer(bytes, type, reply, attempt, headers, request)
-  const value = objectOfBytes(bytes, transcriptPiecesMax)
+  const value = await objectInTurns(bytes, transcriptBounds, context)
   const made = value === null ? null : style.transcript(value)
   if (value === null || made === null || !('text' in made || 'segments' in made))
     return failed(attempt, reply.status, `answered ${reply.status} with no transcript`)
@@ -85,7 +84,8 @@ export const performSpeech: Performer = async (attempt, context) => {
   const headers = droppedHeaders([...dropped, ...outgoing.dropped])
   const usage = withMedia(request.media)
   if (style.spoken !== null) {
-    const value = objectOfBytes(await deps.heldReplies.run(context.orgId, async room => reply.body.buffer(limitOf(attempt, spokenMaxBytes), room)))
+    const bytes = await deps.heldReplies.run(context.orgId, async room => reply.body.buffer(limitOf(attempt, spokenMaxBytes), room))
+    const value = await objectInTurns(bytes, operatorBounds, context)
     const audio = value === null ? null : style.spoken(value, call)
     if (audio === null || audio.bytes.length === 0) return failed(attempt, reply.status, `answered ${reply.status} without audio`)
     return whole(attempt, { ...headers, 'content-type': audio.contentType }, audio.bytes, usage, usage, reply)

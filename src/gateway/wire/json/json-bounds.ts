@@ -45,7 +45,7 @@ const shapesMax = 20_000
  * Bounds of an event from a provider that the operator chose. Many values are allowed, because an embedding vector has thousands of items that are cheap to
  * parse.
  */
-const operatorBounds: JsonOfOthersBounds = { piecesMax, valuesMax: 1_000_000, shapesMax }
+export const operatorBounds: JsonOfOthersBounds = { piecesMax, valuesMax: 1_000_000, shapesMax }
 /** Bounds of a whole reply from a provider that the operator chose. They allow 18,000 tokens with five alternatives each and their probabilities. */
 export const operatorReplyBounds: JsonOfOthersBounds = { piecesMax: 600_000, valuesMax: 1_000_000, shapesMax }
 /** Bounds of a whole reply from an own server. A reply of 250,000 numbers and nothing else takes about 50 ms to parse. */
