@@ -12,6 +12,7 @@ import { KeyQueue } from '../access/key-queue.ts'
 import { codeOf, guarded } from './folder-failures.ts'
 import { firstKeys } from './folder-list.ts'
 import { placeOf, sidecarEnd } from './folder-names.ts'
+import { type DiskSpace, diskSpaceOf, FolderRoom } from './folder-room.ts'
 import {
   type CopyOptions,
   type DeleteOptions,
@@ -31,6 +32,8 @@ export interface FolderStoreOptions {
   readonly root: string
   readonly clock: Clock
   readonly ids: Ids
+  /** Returns the space of the disk that contains a folder. The default asks the file system. */
+  readonly diskSpaceOf?: (folder: string) => Promise<DiskSpace>
 }
 
 interface Sidecar {
@@ -54,12 +57,15 @@ export class FolderStore implements ObjectStore {
   readonly #clock: Clock
   readonly #ids: Ids
   readonly #queue: KeyQueue
+  readonly #room: FolderRoom
 
   constructor(options: FolderStoreOptions) {
     this.#root = options.root
     this.#clock = options.clock
     this.#ids = options.ids
     this.#queue = new KeyQueue(options.clock)
+    const spaceOf = options.diskSpaceOf ?? diskSpaceOf
+    this.#room = new FolderRoom(options.clock, () => mkdir(this.#root, { recursive: true, mode: 0o700 }).then(() => spaceOf(this.#root)))
   }
 
   async get(key: string, options: GetOptions): Promise<StoredObject> {
@@ -84,7 +90,10 @@ export class FolderStore implements ObjectStore {
       const before = await this.#sidecar(key)
       if (options.ifNoneMatch !== undefined && before !== null) throw new ObjectStoreError('precondition-failed', 'there is an object of that key')
       if (options.ifMatch !== undefined && before?.etag !== options.ifMatch) throw new ObjectStoreError('precondition-failed', 'the object has another etag')
-      return guarded(() => this.#replace(key, bytes, options, before))
+      return guarded(async () => {
+        await this.#room.check()
+        return this.#replace(key, bytes, options, before)
+      })
     })
   }
 
@@ -99,6 +108,7 @@ export class FolderStore implements ObjectStore {
       const isDone = await this.#queue.run(to, async () => {
         const before = await this.#sidecar(to)
         return guarded(async () => {
+          await this.#room.check()
           await mkdir(this.#directory(to), { recursive: true, mode: 0o700 })
           if (!(await linkOrCopy(source, join(this.#directory(to), data)))) return false
           await this.#place({ ...found, key: to, data, modifiedMs: this.#clock.nowMs() }, before)
