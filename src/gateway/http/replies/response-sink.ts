@@ -82,7 +82,7 @@ export class ResponseSink implements StreamSink {
     if (this.isFull) await this.room()
     if (this.isGone || this.#response.destroyed) return
     this.#response.end(this.#taken(true))
-    // A client that does not read the last bytes is one that does not read, too.
+    // A client that does not read the last bytes is cut like one that stops reading earlier.
     if (this.#response.writableLength > 0) this.#unread.closeWhenSent(this.#response, this.#orgId)
   }
 

@@ -12,10 +12,9 @@ type Outgoing = Pick<UpstreamRequest, 'url' | 'headers'> & {
 }
 
 /**
- * Sends a request of an attempt. A provider of the catalog is called directly, and a server that a user registered through the guard. Numbers
- * get the digits back that the caller sent, in a heavy body in turns. `headersTimeoutMs` is how long the first byte is waited for; left out:
- * FIRST_BYTE_TIMEOUT_MS. Throws `bad_request` for digits that would be sent far more often than
- * they came.
+ * Sends a request of an attempt. A provider of the catalog is called directly, and a server that a user registered is called through the guard.
+ * Numbers get back the digits that the caller sent; in a heavy body this is done in turns. `headersTimeoutMs` is the longest wait for the first byte.
+ * The default is FIRST_BYTE_TIMEOUT_MS. Throws `bad_request` when digits would be sent far more often than the caller sent them.
  */
 export function send(
   attempt: Attempt,

@@ -1,6 +1,7 @@
 /**
- * The work of flushes in a thread of its own, so that no call waits while a batch is read, added up and sent to the database. When it ends, its request fails as if the database were away, and the next request starts another thread: the journal
- * has everything. Decision 0530 gives the reasons.
+ * Runs flushes in a thread of their own, so that no call waits while a batch is read, added up and sent to the database. When the thread ends, its
+ * requests fail as if the database were away, and the next request starts another thread. The journal still has everything. Decision 0530 gives the
+ * reasons.
  */
 import { MessageChannel, Worker } from 'node:worker_threads'
 import type { Clock } from '../../../../platform/clock.ts'
