@@ -160,6 +160,13 @@ it('a journal is read up to its incomplete last record', async () => {
   await engine.stop()
 })
 
+it('with SETTLE=postgres, a settlement does not wait for the time of the next flush', async () => {
+  const engine = await startEngine(database.db, { env: { SETTLE: 'postgres', JOURNAL_FLUSH_MS: '3600000' } })
+  await Promise.all(Array.from({ length: 20 }, () => callOnce(engine, request(100n), 10n)))
+  expect(await database.db.many(events)).toHaveLength(20)
+  await engine.stop()
+})
+
 it('with SETTLE=postgres, a settlement resolves when the charge is committed', async () => {
   const engine = await startEngine(database.db, { env: { SETTLE: 'postgres' } })
   await callOnce(engine, request(100n), 70n)

@@ -61,6 +61,8 @@ export class Flusher<E extends ChargedEvent> {
   #waiters: Waiter[] = []
   #running: Promise<void> | null = null
   #cancelTimer: (() => void) | null = null
+  /** True between a failed flush and the next one. */
+  #isPausing = false
   #isRotating = false
   readonly #backlogAge = new BacklogAge()
   readonly #now = (): number => this.#options.clock.monotonicMs()
@@ -135,10 +137,15 @@ export class Flusher<E extends ChargedEvent> {
     })
   }
 
-  /** Resolves when everything up to the offset is committed, however long the database is away. */
+  /**
+   * Resolves when everything up to the offset is committed, however long the database is away. A flush begins immediately, and all callers that come
+   * while it runs share the next one. After a failed flush, the next one begins after the pause of failures.
+   */
   whenFlushed(offset: number): Promise<void> {
     if (offset <= this.#flushedTo) return Promise.resolve()
-    return new Promise((resolve, reject) => this.#waiters.push({ offset, resolve, reject }))
+    const flushed = new Promise<void>((resolve, reject) => this.#waiters.push({ offset, resolve, reject }))
+    if (!this.#isPausing) this.#start()
+    return flushed
   }
 
   /** Flushes all records in the journal. Throws when the database is away. */
@@ -243,6 +250,7 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   #start(): void {
+    this.#isPausing = false
     this.#cancelTimer?.()
     this.#cancelTimer = null
     if (this.#running === null) this.#run().catch(error => this.#failed(error))
@@ -251,6 +259,7 @@ export class Flusher<E extends ChargedEvent> {
   #failed(error: unknown): void {
     this.#failures++
     if (!(error instanceof DatabaseUnavailableError)) this.#options.log.error('flush_failed', { error, processId: String(this.#processId) })
+    this.#isPausing = true
     this.#cancelTimer ??= this.#options.clock.after(retryMs, () => this.#start())
   }
 
