@@ -19,22 +19,32 @@ export interface ParsedFormFields {
 const lists = ['exclude', 'fallbacks'] as const
 const numbers = ['image_max_edge'] as const
 
+/** Maximum length of all router fields of a form together, in characters. They are parsed in one turn of the event loop. */
+const routerFieldsLengthMax = 64 * 1024
+
 /**
  * Reads and removes the router fields of a form. `exclude` and `fallbacks` are a JSON array, or one field for each item, with or without `[]` after the name.
  * `optimize_weights` is a JSON object. An empty value counts as absent. Throws the errors of `parseRouterFields`, and `bad_request` for a field that is given
- * twice.
+ * twice and for router fields that are too long together.
  */
 export function parseFormFields(fields: readonly FormField[]): ParsedFormFields {
   const given: Record<string, unknown> = {}
   const others: FormField[] = []
+  let length = 0
   for (const field of fields) {
     const name = routerOnlyNames.find(known => known === field.name || `${known}[]` === field.name)
     if (name === undefined) others.push(field)
-    else if (field.value !== '') give(given, name, field.value)
+    else if (field.value !== '') {
+      length += field.value.length
+      if (length > routerFieldsLengthMax) throw fail('bad_request', { message: tooLong })
+      give(given, name, field.value)
+    }
   }
   const model = others.find(({ name }) => name === 'model')?.value
   return { fields: parseRouterFields(model === undefined ? given : { ...given, model }).fields, others }
 }
+
+const tooLong = `The router fields of a form (${routerOnlyNames.join(', ')}) have more than ${routerFieldsLengthMax} characters. Send fewer or shorter ones.`
 
 function give(given: Record<string, unknown>, name: (typeof routerOnlyNames)[number], value: string): void {
   if (lists.some(list => list === name)) {
