@@ -231,7 +231,7 @@ async function unread(error: BodyTooLargeError | GatewayError, attempt: Attempt,
   const headers = { [brHeader.provider]: attempt.route.provider.id }
   const refusal =
     error instanceof BodyTooLargeError
-      ? fail('reply_too_large', { cause: error, headers })
+      ? fail(error instanceof UnreadReplyError ? error.errorName : 'reply_too_large', { cause: error, headers })
       : fail(error.errorName, { ...error.options, message: error.message, headers })
   await meter.settleUnread(refusal.status, error instanceof UnreadReplyError ? error.usage : null)
   return refusal

@@ -17,7 +17,7 @@ import { noRoomError } from '../replies/no-room.ts'
 import { eventsOfReply, ReadyEvents } from '../replies/reply-shapes.ts'
 import { replyWait } from '../replies/reply-wait.ts'
 import { priceAsNamed } from '../replies/served-model.ts'
-import { readInTurn, shortReplyBytes, shortWhole, streamAsWhole, translated, whole } from '../replies/whole-reply.ts'
+import { readInTurn, shortReplyBytes, shortWhole, streamAsWhole, translated, translatedOrBilled, whole } from '../replies/whole-reply.ts'
 import { ChatRelayAdapter } from '../stream/chat-relay-adapter.ts'
 import { RelayAdapter, type StreamAdapter, TranslatedAdapter } from '../stream/stream-adapter.ts'
 import { type AttemptContext, echoFor, failed, replyContext } from './attempt-context.ts'
@@ -181,7 +181,7 @@ async function wholeAsStream(reply: OutboundReply, attemptContext: AttemptContex
   const bytes = await bytesOf(reply, attempt, 'chat', room)
   const begun = await readInTurn(bytes, reply.status, attemptContext, value => {
     priceAsNamed(value['model'], attemptContext)
-    return translated(reply.status, attemptContext, () => {
+    return translatedOrBilled(value, bytes.length, reply.status, attemptContext, () => {
       const events = new ReadyEvents(eventsOfReply(dialect.reply('chat', value)))
       const replying = replyContext(attemptContext, context.bill)
       const adapter = new TranslatedAdapter(

@@ -16,6 +16,7 @@ export const charging: readonly ErrorName[] = [
   'credits_held',
   'all_routes_failed',
   'reply_too_large',
+  'reply_not_translated',
   'provider_unavailable_billing',
   'database_unavailable',
   'journal_full',

@@ -7,13 +7,18 @@ import type { AttemptContext } from '../attempt/attempt-context.ts'
 import { believed, charsPerTokenMax, usageBoundsOf } from '../charge/believed.ts'
 import { priceAsNamed } from './served-model.ts'
 
-/** The error of a reply that was made, but is beyond a bound. `usage` is what the provider reports for it, or null. */
+/**
+ * The error of a reply that was made, but is beyond a bound or cannot be translated. `usage` is what the provider reports for it, or null. `errorName`
+ * is the error that the caller gets.
+ */
 export class UnreadReplyError extends BodyTooLargeError {
   readonly usage: TokenUsage | null
+  readonly errorName: 'reply_too_large' | 'reply_not_translated'
 
-  constructor(message: string, usage: TokenUsage | null) {
+  constructor(message: string, usage: TokenUsage | null, errorName: 'reply_too_large' | 'reply_not_translated' = 'reply_too_large') {
     super(message)
     this.usage = usage
+    this.errorName = errorName
   }
 }
 
@@ -25,14 +30,14 @@ export async function unreadReply(bytes: Buffer, message: string, attemptContext
   const members = await membersInTurns(bytes, readNames)
   const reply = Object.fromEntries([...members].map(([name, value]) => [name, parsedMember(value)]))
   priceAsNamed(reply['model'], attemptContext)
-  return new UnreadReplyError(message, usageOf(reply, bytes.length, attemptContext))
+  return new UnreadReplyError(message, billedUsageOf(reply, bytes.length, attemptContext))
 }
 
 /**
  * Returns the believed part of the reported usage. The text of the reply was not counted. So its length says nothing against the figures, and the
  * bounds of the request alone limit them. A report without output is no report of a reply that has output.
  */
-function usageOf(reply: Readonly<Record<string, unknown>>, replyBytes: number, { attempt, dialect, context }: AttemptContext): TokenUsage | null {
+export function billedUsageOf(reply: Readonly<Record<string, unknown>>, replyBytes: number, { attempt, dialect, context }: AttemptContext): TokenUsage | null {
   const { request, kind } = context
   const claimed = dialect.usageOf(request.operation, reply)
   if (claimed === null || (kind.hasOutput && claimed.completionTokens === 0)) return null

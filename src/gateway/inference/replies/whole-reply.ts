@@ -19,7 +19,7 @@ import { tokensOfChars } from '../charge/estimate.ts'
 import type { Failed, WholeAnswer } from './answer.ts'
 import { CollectedReply, saidChars } from './reply-shapes.ts'
 import { priceAsNamed } from './served-model.ts'
-import { unreadReply } from './unread-usage.ts'
+import { billedUsageOf, UnreadReplyError, unreadReply } from './unread-usage.ts'
 
 type Fields = Record<string, unknown>
 
@@ -84,7 +84,7 @@ export function whole(reply: LeanJson, value: Fields, status: number, attemptCon
   const { operation } = request
   if (request.needs.tools) noteToolCalls(value, attemptContext)
   priceAsNamed(value['model'], attemptContext)
-  return translated(status, attemptContext, () => {
+  return translatedOrBilled(value, bytes.length, status, attemptContext, () => {
     const claimed = dialect.usageOf(operation, value)
     if (isRelay) {
       const reported = claimed === null ? null : believedOf(claimed, bytes.length, () => saidChars(dialect.reply(operation, value)), attemptContext)
@@ -140,6 +140,18 @@ export async function streamAsWhole(bytes: Buffer, status: number, attemptContex
     const made = context.kind.format.whole({ ...reply, usage: usageToOpenAi(usage) }, usage, replyContext(attemptContext, context.bill))
     return answerOf(attemptContext, usage, reported === null, Buffer.from(JSON.stringify(made)))
   })
+}
+
+/**
+ * Returns the result of `write` for the whole reply `value`. A reply of a provider of the catalog that reports usage but cannot be translated throws
+ * `UnreadReplyError`, because the provider bills it. Other replies that cannot be translated are failures of the route, as `translated` says.
+ */
+export function translatedOrBilled<T>(value: Fields, replyBytes: number, status: number, attemptContext: AttemptContext, write: () => T): T | Failed {
+  const made = translated(status, attemptContext, write)
+  if (typeof made !== 'object' || made === null || !('failure' in made) || attemptContext.attempt.route.provider.userGiven === true) return made
+  const usage = billedUsageOf(value, replyBytes, attemptContext)
+  if (usage === null) return made
+  throw new UnreadReplyError(made.message, usage, 'reply_not_translated')
 }
 
 /**

@@ -26,6 +26,7 @@ export function takesStrict(schema: unknown, depth = 0): boolean {
 function isClosed({ type, properties, required, additionalProperties }: Readonly<Record<string, unknown>>): boolean {
   const isObjectSchema = type === 'object' || (Array.isArray(type) && type.includes('object')) || isObject(properties)
   if (!isObjectSchema) return true
-  const names = isObject(properties) ? Object.keys(properties) : []
-  return additionalProperties === false && names.every(name => Array.isArray(required) && required.includes(name))
+  if (additionalProperties !== false) return false
+  const known = new Set<unknown>(Array.isArray(required) ? required : [])
+  return !isObject(properties) || Object.keys(properties).every(name => known.has(name))
 }
