@@ -363,8 +363,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     this.#counters.clear()
     this.#allowances.reset()
     this.#rebind()
-    const rest = this.#flusher.renew(this.#registry.id, journal)
-    for (const record of rest) if (record.kind === 'settle') this.#flusher.append({ ...record, released: [] })
+    this.#flusher.renew(this.#registry.id, journal)
     for (const permit of this.#opened) permit.repeat()
   }
 
