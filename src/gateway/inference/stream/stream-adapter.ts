@@ -386,5 +386,5 @@ export function usageSoFar(
 
 /** Returns the estimate for a stream without reported usage. */
 function estimated(promptTokens: number, outputChars: number): TokenUsage {
-  return { promptTokens, completionTokens: estimateTokens(outputChars), cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+  return { promptTokens, completionTokens: estimateTokens(outputChars), cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, isPromptGuessed: true }
 }
