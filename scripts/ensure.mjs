@@ -4,13 +4,14 @@
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build, isBuilt } from './build.mjs'
 import { root, runAsMain } from './paths.mjs'
 
 const lockFile = join(root, 'package-lock.json')
-const stampFile = join(root, 'node_modules', '.installed-from')
+const modulesFolder = join(root, 'node_modules')
+const stampFile = join(modulesFolder, '.installed-from')
 const nodeMin = [20, 20]
 
 function checkNodeVersion() {
@@ -34,12 +35,34 @@ function installedMatchesLock() {
   )
 }
 
-/** Installs the packages of package-lock.json unless they are installed already. Ends the process with exit code 1 when npm fails. */
+/** Returns whether node_modules is a link, so that its packages belong to another checkout. */
+function isLinked() {
+  return lstatSync(modulesFolder, { throwIfNoEntry: false })?.isSymbolicLink() === true
+}
+
+/** Ends the process, because npm ci empties the folder to which the link leads. */
+function refuseLink() {
+  const target = existsSync(modulesFolder) ? realpathSync(modulesFolder) : 'a folder that does not exist'
+  console.error(
+    `node_modules is a link to ${target}, whose packages are not those of package-lock.json. npm ci would empty that folder. Remove the link, or install the packages there. Nothing was started.`,
+  )
+  process.exit(1)
+}
+
+/**
+ * Installs the packages of package-lock.json unless they are installed already. It never writes into a node_modules that is a link. Ends the process
+ * with exit code 1 when npm fails, or when a linked node_modules has other packages.
+ */
 export function ensureInstalled() {
   checkNodeVersion()
   const stamp = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
-  if (!installedMatchesLock()) {
+  const isMatch = installedMatchesLock()
+  if (isLinked()) {
+    if (!isMatch) refuseLink()
+    return
+  }
+  if (!isMatch) {
     console.error('Installing dependencies (npm ci) ...')
     const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
     const npm = process.env.npm_execpath

@@ -29,63 +29,65 @@ afterAll(async () => {
 beforeEach(() => {
   lines = []
   clock = movableClock()
-  keys = new IssuerKeys({ clock, log: makeLog('info', { write: line => lines.push(line) }), outbound })
+  keys = new IssuerKeys({ clock, log: makeLog('info', { write: line => lines.push(line) }), outbound, founderOf })
 })
 afterEach(() => {
   issuer.seen.length = 0
   issuer.answer = null
 })
 
+/** The founder of these tests: organisations below 100 belong to one person, and every other organisation has a founder of its own. */
+const founderOf = (orgId: number): string => (orgId < 100 ? 'user 1' : `org ${orgId}`)
 const discoveryPath = '/tenant/.well-known/openid-configuration'
 const both = [discoveryPath, '/tenant/keys']
 const unavailable = { errorName: 'issuer_unavailable', status: 503 }
 
 test('keys are found through the discovery document. Concurrent callers share one fetch, and old keys are fetched again', async () => {
   const token = await issuer.token()
-  const sets = await Promise.all(Array.from({ length: 20 }, () => keys.of(source)))
+  const sets = await Promise.all(Array.from({ length: 20 }, () => keys.of(source, 1)))
   for (const set of sets) await jwtVerify(token, set)
   expect(issuer.seen).toEqual(both)
   clock.advance(9 * 60_000)
-  await keys.of(source)
+  await keys.of(source, 1)
   expect(issuer.seen).toEqual(both)
   clock.advance(2 * 60_000)
-  await keys.of(source)
+  await keys.of(source, 1)
   expect(issuer.seen).toEqual([...both, ...both])
 })
 
 test('keys at a given URL are found without discovery', async () => {
-  await jwtVerify(await issuer.token(), await keys.of({ jwksUri: `${issuer.url}/keys` }))
+  await jwtVerify(await issuer.token(), await keys.of({ jwksUri: `${issuer.url}/keys` }, 1))
   expect(issuer.seen).toEqual(['/tenant/keys'])
 })
 
 test('an unknown key id causes a new fetch, but only after a minimum time', async () => {
-  await keys.of(source)
+  await keys.of(source, 1)
   await issuer.addKey('two')
   const token = await issuer.token({}, { kid: 'two' })
   expect(decodeProtectedHeader(token).kid).toBe('two')
-  expect(await keys.again(source)).toBeNull()
+  expect(await keys.again(source, 1)).toBeNull()
   expect(issuer.seen).toHaveLength(2)
   clock.advance(31_000)
-  const [newer] = await Promise.all(Array.from({ length: 10 }, () => keys.again(source)))
+  const [newer] = await Promise.all(Array.from({ length: 10 }, () => keys.again(source, 1)))
   expect(issuer.seen).toHaveLength(4)
   if (newer === null || newer === undefined) throw new Error('no newer keys')
   await jwtVerify(token, newer)
-  await jwtVerify(token, await keys.of(source))
+  await jwtVerify(token, await keys.of(source, 1))
 })
 
 test('an issuer that does not answer gives 503 and is asked again only after a while. Keys that are less than an hour old are still used', async () => {
   await issuer.close()
-  expect(await thrownBy(() => keys.of(source))).toMatchObject(unavailable)
+  expect(await thrownBy(() => keys.of(source, 1))).toMatchObject(unavailable)
   await issuer.listen()
-  expect(await thrownBy(() => keys.of(source))).toMatchObject(unavailable)
+  expect(await thrownBy(() => keys.of(source, 1))).toMatchObject(unavailable)
   expect(issuer.seen).toEqual([])
   clock.advance(11_000)
-  const set = await keys.of(source)
+  const set = await keys.of(source, 1)
   await issuer.close()
   clock.advance(30 * 60_000)
-  expect(await keys.of(source)).toBe(set)
+  expect(await keys.of(source, 1)).toBe(set)
   clock.advance(31 * 60_000)
-  expect(await thrownBy(() => keys.of(source))).toMatchObject(unavailable)
+  expect(await thrownBy(() => keys.of(source, 1))).toMatchObject(unavailable)
   await issuer.listen()
   expect(lines.filter(line => line.includes('issuer_keys_unavailable')).length).toBeGreaterThan(0)
 })
@@ -121,8 +123,8 @@ test('an invalid answer of an issuer gives 503, and a redirect is not followed',
       response.writeHead(status, headers).end(body)
       return true
     }
-    const fresh = new IssuerKeys({ clock, log: makeLog('info', { write: line => lines.push(line) }), outbound })
-    expect(await thrownBy(() => fresh.of(source)), what).toMatchObject(unavailable)
+    const fresh = new IssuerKeys({ clock, log: makeLog('info', { write: line => lines.push(line) }), outbound, founderOf })
+    expect(await thrownBy(() => fresh.of(source, 1)), what).toMatchObject(unavailable)
   }
   expect(issuer.seen).not.toContain('/tenant/other')
 })
@@ -135,8 +137,8 @@ test('an endless answer of an issuer is abandoned', async () => {
   }
   const quick = createOutbound({ connectTimeoutMs: 500, firstByteTimeoutMs: 500, streamIdleTimeoutMs: 500, allow: [issuer.hostPort], lookup })
   const hurried = { toUserUrl: (request: Parameters<Outbound['toUserUrl']>[0]) => quick.toUserUrl({ ...request, bodyTimeoutMs: 500 }) }
-  const impatient = new IssuerKeys({ clock, log: makeLog('silent'), outbound: hurried })
-  expect(await thrownBy(() => impatient.of(source))).toMatchObject(unavailable)
+  const impatient = new IssuerKeys({ clock, log: makeLog('silent'), outbound: hurried, founderOf })
+  expect(await thrownBy(() => impatient.of(source, 1))).toMatchObject(unavailable)
   await quick.close()
 })
 
@@ -149,7 +151,7 @@ test('only the members of a key that verification needs are kept, and a key of a
     response.end(JSON.stringify({ keys: [...others, own] }))
     return true
   }
-  const set = await keys.of(source)
+  const set = await keys.of(source, 1)
   await jwtVerify(await issuer.token(), set)
   expect(set.jwks().keys).toEqual([good])
 })
@@ -160,6 +162,6 @@ test("shared secrets among an issuer's keys are ignored", async () => {
   const text = `${part({ alg: 'HS256', kid: 'shared' })}.${part({ sub: 'x' })}`
   const token = `${text}.${createHmac('sha256', 'secret').update(text).digest('base64url')}`
   issuer.jwks.push({ kty: 'oct', k: Buffer.from('secret').toString('base64url'), kid: 'shared', alg: 'HS256' })
-  await expect(jwtVerify(token, await keys.of(source))).rejects.toThrow()
+  await expect(jwtVerify(token, await keys.of(source, 1))).rejects.toThrow()
   issuer.jwks.pop()
 })

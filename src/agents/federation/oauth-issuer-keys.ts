@@ -1,10 +1,10 @@
 import { createLocalJWKSet, type JWK } from 'jose'
-import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import type { Clock } from '../../platform/clock.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import type { Log } from '../../platform/observe/log.ts'
 import type { Outbound } from '../../platform/outbound/outbound.ts'
+import { FounderPlaces } from './founder-places.ts'
 import { isCheapKey, keysTextMax, publicKey } from './trust-checks.ts'
 
 /** The place of an issuer's keys: the URL that its discovery document names, or a given URL. */
@@ -18,6 +18,8 @@ export interface IssuerKeysDeps {
   readonly log: Log
   /** Sends requests to addresses that users give. The addresses are checked, and redirects are not followed. */
   readonly outbound: Pick<Outbound, 'toUserUrl'>
+  /** Returns the founder of an organisation. Returns null when the organisation does not exist. May ask the database. */
+  readonly founderOf: (orgId: number) => string | null | Promise<string | null>
 }
 
 /** How long cached keys are used before the gateway fetches them again. */
@@ -34,7 +36,9 @@ const deadlineMs = 10_000
 const discoveryMaxBytes = 64 * 1024
 const keysMaxBytes = 256 * 1024
 const keysMax = 100
+/** The maximum number of sources whose keys are cached. The organisations of one founder have at most the given percentage of those that others leave free. */
 const sourcesMax = 1_000
+const founderPercent = 50
 
 const discovery = z.looseObject({ issuer: z.string(), jwks_uri: z.string() })
 const keySet = z.object({ keys: z.array(z.unknown()).max(keysMax) })
@@ -46,18 +50,24 @@ interface Source {
   loading: Promise<KeySet> | null
 }
 
-/** The public keys of other issuers. Concurrent callers share one fetch. Keys are cached, and fetched again when a token names an unknown key id. */
+/**
+ * The public keys of other issuers. Concurrent callers share one fetch. Keys are cached, and fetched again when a token names an unknown key id. The
+ * places of the cache are divided by founder of the organisations whose rules name the sources.
+ */
 export class IssuerKeys {
   readonly #deps: IssuerKeysDeps
-  readonly #sources = new LRUCache<string, Source>({ max: sourcesMax })
+  readonly #sources = new FounderPlaces<Source>(sourcesMax, founderPercent)
 
   constructor(deps: IssuerKeysDeps) {
     this.#deps = deps
   }
 
-  /** Returns the keys. Throws `issuer_unavailable` when no keys are cached and the issuer does not send any. */
-  async of(source: KeySource): Promise<KeySet> {
-    const state = this.#stateOf(source)
+  /**
+   * Returns the keys, for a rule of this organisation. Throws `issuer_unavailable` when no keys are cached and the issuer does not send any. Throws
+   * DatabaseUnavailableError.
+   */
+  async of(source: KeySource, orgId: number): Promise<KeySet> {
+    const state = await this.#stateOf(source, orgId)
     const ageMs = this.#nowMs - state.loadedAtMs
     if (state.set !== null && ageMs < freshMs) return state.set
     try {
@@ -72,8 +82,8 @@ export class IssuerKeys {
    * Fetches the keys again, for a token whose key is not among the cached keys. Returns null when the cached keys are too young to have changed, or
    * when the issuer does not answer.
    */
-  async again(source: KeySource): Promise<KeySet | null> {
-    const state = this.#stateOf(source)
+  async again(source: KeySource, orgId: number): Promise<KeySet | null> {
+    const state = await this.#stateOf(source, orgId)
     if (state.loading === null && this.#nowMs - state.loadedAtMs < refetchMs) return null
     return this.#load(source, state).catch(() => null)
   }
@@ -82,12 +92,16 @@ export class IssuerKeys {
     return this.#deps.clock.monotonicMs()
   }
 
-  #stateOf(source: KeySource): Source {
+  async #stateOf(source: KeySource, orgId: number): Promise<Source> {
     const key = 'issuer' in source ? `issuer ${source.issuer}` : `keys ${source.jwksUri}`
     const known = this.#sources.get(key)
     if (known !== undefined) return known
+    const founder = (await this.#deps.founderOf(orgId)) ?? String(orgId)
+    // Another caller may have added it meanwhile.
+    const added = this.#sources.get(key)
+    if (added !== undefined) return added
     const made: Source = { set: null, loadedAtMs: Number.NEGATIVE_INFINITY, failedAtMs: Number.NEGATIVE_INFINITY, loading: null }
-    this.#sources.set(key, made)
+    this.#sources.add(key, founder, made)
     return made
   }
 

@@ -48,7 +48,7 @@ export const placeOf = ({ issuer, jwksUri, jwks }: Place): string => JSON.string
  */
 export async function verifySubject(
   token: string,
-  rule: Place & Pick<TrustRow, 'audience'>,
+  rule: Place & Pick<TrustRow, 'audience' | 'orgId'>,
   keys: IssuerKeys,
   nowMs: number,
 ): Promise<JWTPayload & { readonly sub: string }> {
@@ -74,13 +74,14 @@ export async function verifySubject(
 }
 
 /** Runs the check with the keys of a place. When the key id of the token is unknown, the gateway fetches the keys again. */
-async function checked({ issuer, jwksUri, jwks }: Place, keys: IssuerKeys, check: (set: KeySet) => Promise<JWTPayload>): Promise<JWTPayload> {
+async function checked(rule: Place & Pick<TrustRow, 'orgId'>, keys: IssuerKeys, check: (set: KeySet) => Promise<JWTPayload>): Promise<JWTPayload> {
+  const { issuer, jwksUri, jwks, orgId } = rule
   if (jwks !== null) return check(createLocalJWKSet({ keys: pasted.parse(jwks).keys.filter(isCheapKey) }))
   const source: KeySource = jwksUri === null ? { issuer } : { jwksUri }
   try {
-    return await check(await keys.of(source))
+    return await check(await keys.of(source, orgId))
   } catch (error) {
-    const newer = error instanceof errors.JWKSNoMatchingKey ? await keys.again(source) : null
+    const newer = error instanceof errors.JWKSNoMatchingKey ? await keys.again(source, orgId) : null
     if (newer === null) throw error
     return check(newer)
   }

@@ -26,7 +26,7 @@ export function mcpOfOrg({ SERVICE_ID: realm }: Config, mcp: Mcp, signIn: Extern
 
 /** Constructs the services and registers their jobs. Throws ConfigError if MCP_OAUTH_ISSUER is not a URL. */
 export function oauthServices(parts: AppParts) {
-  const { db, clock, log, config, controlLog, agents, keys, limits, outbound, audit, jobs, baseUrl } = parts
+  const { db, clock, log, config, controlLog, agents, keys, limits, outbound, audit, jobs, baseUrl, founders } = parts
   const { tokens, revokedTokens, signingKeys } = agents
   const trust = new TrustRules({ db, clock, controlLog, agents, keys, guard: outbound.guard, baseUrl })
   const tokenExchange = new TokenExchange({
@@ -34,7 +34,7 @@ export function oauthServices(parts: AppParts) {
     tokens,
     keys,
     trust,
-    issuerKeys: new IssuerKeys({ clock, log, outbound }),
+    issuerKeys: new IssuerKeys({ clock, log, outbound, founderOf: orgId => founders.of(orgId) }),
     baseUrl,
     takeRate: principal => limits.takeRate(principal),
     record: ({ agent, ruleId, sourceIp, requestId }) =>

@@ -111,9 +111,12 @@ export class UnreadReplies {
     response.once('close', () => this.close(reply))
   }
 
-  /** Counts the bytes of a reply whose writer waits for room itself. Waiting bytes count until the socket has room again. */
+  /**
+   * Counts the bytes of a reply whose writer waits for room itself. Waiting bytes count until the socket has room again, and the bytes that wait after
+   * the end until they are sent.
+   */
   watchWrites(response: ServerResponse, orgId: number | null): void {
-    const { write } = response
+    const { write, end } = response
     let waiting: UnreadReply | null = null
     const over = (): void => {
       if (waiting !== null) this.close(waiting)
@@ -127,6 +130,12 @@ export class UnreadReplies {
         waiting = this.open(response, orgId, bytes, bytes)
       }
       return isTaken
+    }
+    response.end = (...given: unknown[]): ServerResponse => {
+      Reflect.apply(end, response, given)
+      over()
+      if (response.writableLength > 0) this.closeWhenSent(response, orgId)
+      return response
     }
   }
 

@@ -139,7 +139,7 @@ export const webhookEndpoints = {
     summary: 'Queues a delivery of the event ping, whatever the webhook subscribes to. Its deliveries show the result.',
     input: { path },
     output: queued,
-    errors: ['forbidden', 'bad_request', 'not_found', 'rate_limit_exceeded'],
+    errors: ['forbidden', 'bad_request', 'not_found', 'rate_limit_exceeded', 'org_limit_reached'],
     async handle({ webhookDeliveries }, input, call) {
       return { ok: true, delivery: deliveryViewOf(await webhookDeliveries.ping(call.principal.orgId, idOf(input.path))) }
     },
@@ -183,7 +183,7 @@ export const webhookEndpoints = {
     summary: 'Queues one delivery again, whatever became of it, with the same event and delivery id and a new signature.',
     input: { path: path.extend({ did: z.string().describe('Id of the delivery.') }) },
     output: queued,
-    errors: ['forbidden', 'bad_request', 'not_found', 'rate_limit_exceeded'],
+    errors: ['forbidden', 'bad_request', 'not_found', 'rate_limit_exceeded', 'org_limit_reached'],
     async handle({ webhookDeliveries }, input, call) {
       return { ok: true, delivery: deliveryViewOf(await webhookDeliveries.redeliver(call.principal.orgId, idOf(input.path), input.path.did)) }
     },

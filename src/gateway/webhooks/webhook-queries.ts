@@ -11,11 +11,15 @@ export interface WebhookRow {
   readonly enabled: boolean
   /** Code of the reason why the endpoint is disabled. Null while it is enabled. */
   readonly disabledReason: string | null
+  /** The number of events that were not queued because too many deliveries waited. */
+  readonly dropped: bigint
+  /** The time of the last of them. Null when there was none. */
+  readonly droppedAt: Date | null
   readonly createdAt: Date
 }
 
 const columns = `id, url, description, subscribe_all as "subscribeAll", event_types as "eventTypes", enabled, disabled_reason as "disabledReason",
-     created_at as "createdAt"`
+     dropped, dropped_at as "droppedAt", created_at as "createdAt"`
 
 export const listWebhooks = statement<[orgId: number], WebhookRow>(
   'webhooks.list_webhooks',

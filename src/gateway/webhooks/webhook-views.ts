@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { DeliveryRow } from './delivery/delivery-list-queries.ts'
 import { deliveryName } from './delivery/signature.ts'
+import { waitingMax } from './events/events.ts'
 import type { WebhookRow } from './webhook-queries.ts'
 
 export const webhookView = z.object({
@@ -12,6 +13,8 @@ export const webhookView = z.object({
   event_types: z.array(z.string()),
   enabled: z.boolean().describe('False: nothing is sent.'),
   disabled_reason: z.string().nullable().describe('manual: a person did it; other codes: the gateway did, because deliveries failed.'),
+  dropped: z.int().describe(`Events that were not queued because ${waitingMax} deliveries waited. They are not sent.`),
+  dropped_at: z.string().nullable().describe('ISO 8601, UTC: the last of them; null: there was none.'),
   created_at: z.string().describe('ISO 8601, UTC.'),
 })
 
@@ -36,6 +39,8 @@ export function webhookViewOf(webhook: WebhookRow): z.output<typeof webhookView>
     event_types: [...webhook.eventTypes],
     enabled: webhook.enabled,
     disabled_reason: webhook.disabledReason,
+    dropped: Number(webhook.dropped),
+    dropped_at: webhook.droppedAt?.toISOString() ?? null,
     created_at: webhook.createdAt.toISOString(),
   }
 }

@@ -21,6 +21,8 @@ export interface TokenUsage {
    * plausible.
    */
   readonly doubt?: UsageDoubt
+  /** True: the provider has not reported the prompt, so `promptTokens` is the gateway's estimate. Left out: it is reported, or its origin makes no difference. */
+  readonly isPromptGuessed?: true
 }
 
 /** Names the implausible number of a provider, and its direction. */

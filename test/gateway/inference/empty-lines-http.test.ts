@@ -45,6 +45,36 @@ describe('lines without content', () => {
     expect(reply.text).toContain('too many comments and empty events')
   })
 
+  const empty = ['{}', '1', '{"choices":[]}', '{"choices":[{"index":0,"delta":{"content":""}}]}', `{"pad":"${'x'.repeat(40)}"}`]
+
+  test.each(all)('HARD-03 a stream of nothing but events without output ends with an error, or another route serves: %s', async path => {
+    for (const data of empty) {
+      app.alpha.script([compressed(`data: ${data}\n\n`.repeat(400_000) + delta('late') + end)])
+      const reply = await ask(path)
+      expect(reply.status, data).toBe(200)
+      expect(reply.text, data).not.toContain('late')
+      // A stream whose events have choices has begun.
+      const hasBegun = data.includes('"index"')
+      expect([app.beta.requests.length, reply.text.includes('too many comments and empty events')], data).toEqual(hasBegun ? [0, true] : [1, false])
+      app.beta.reset()
+    }
+  })
+
+  test.each(all)('HARD-03 a stream that goes on with events without output ends with an error that says so: %s', async path => {
+    for (const data of empty) {
+      app.alpha.script([compressed(delta('begins') + `data: ${data}\n\n`.repeat(400_000) + end)])
+      const reply = await ask(path, { provider: 'alpha' })
+      expect(reply.text, data).toContain('begins')
+      expect(reply.text, data).toContain('too many comments and empty events')
+    }
+  })
+
+  test.each(all)('HARD-03 as many short events with output, and some events without output between them, do not end a stream: %s', async path => {
+    app.alpha.script([compressed(`${delta('a')}data: {}\n\n`.repeat(300_000) + end)])
+    const reply = await ask(path, { provider: 'alpha' })
+    expect([reply.status, reply.text.includes('too many')]).toEqual([200, false])
+  })
+
   test('HARD-03 comments between events, and a few more of them than events, do not end a stream', async () => {
     app.alpha.script([compressed(`: wait\n\n`.repeat(30_000) + `: a\n: b\n${delta('a')}`.repeat(60_000) + end)])
     const reply = await ask('/v1/chat/completions', { provider: 'alpha' })

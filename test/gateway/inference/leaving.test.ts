@@ -323,11 +323,12 @@ describe('a caller who leaves', () => {
         fn()
       }
     }
+    const thrown: unknown[] = []
     const follow = (): Departure => {
       const { inflight } = app.gateway.app
       const origin = new AbortController()
       const owners = { agentIds: [], keyId: null }
-      const more = { owners, followMs: () => readOnMs, recheck() {}, onFollowed() {} }
+      const more = { owners, followMs: () => readOnMs, recheck() {}, onFollowed() {}, onListenerError: (error: unknown) => thrown.push(error) }
       const departure = new Departure(origin.signal, { clock: timed, inflight, departures: new Departures(), orgId: 1, ...more })
       departure.leave(new Error('gone'))
       return departure
@@ -347,6 +348,20 @@ describe('a caller who leaves', () => {
     }
     expect(flowedMs).toBe(readOnLongestMs)
     flowing.dispose()
+    expect(thrown).toEqual([])
+    // An exception of a listener is reported, and ends neither the process nor the other listeners.
+    const failing = follow()
+    const broken = new Error('a listener failed')
+    let isHeard = false
+    failing.addEventListener('abort', () => {
+      throw broken
+    })
+    failing.addEventListener('abort', () => {
+      isHeard = true
+    })
+    pass(readOnMs)
+    expect([failing.aborted, isHeard, thrown]).toEqual([true, true, [broken]])
+    failing.dispose()
   })
 
   test('HARD-05 after a disconnect, revoking an agent, its label or a key ends a call without a reply, and does not make a stream cheaper', async () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { operatorFile } from '../../../src/gateway/catalog/loading/file-schema.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
+import { until } from '../../harness/until.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
 
 const tiers = [
@@ -61,6 +62,55 @@ describe('prices of long prompts', () => {
     expect(await heldFor(600)).toBeLessThan(1000 * 40 + 300 * 10)
     expect(await heldFor(1200)).toBeGreaterThan(1000 * 60 + 400 * 20)
     expect(await heldFor(6000)).toBeGreaterThan(1000 * 200 + 2000 * 100)
+  })
+
+  describe('a caller who leaves', () => {
+    const leave = async (bytes: number, rawStream: readonly string[]) => {
+      const { token } = await app.newAgent(`leaver ${bytes} ${rawStream.length}`)
+      const before = (await usageRows(app, 1000)).length
+      app.alpha.script({ rawStream, holdAfterRaw: true })
+      const left = new AbortController()
+      const reply = await fetch(`${app.baseUrl}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'long', stream: true, messages: [{ role: 'user', content: 'x'.repeat(bytes) }] }),
+        signal: left.signal,
+      })
+      let seen = ''
+      for await (const part of reply.body ?? []) {
+        seen += Buffer.from(part).toString()
+        if (rawStream.every(raw => seen.includes(raw.slice(6, 60)))) break
+      }
+      left.abort()
+      await until(async () => (await usageRows(app, 1000)).length > before, 'the call is settled')
+      const [row] = await usageRows(app)
+      expect(row).toMatchObject({ outcome: 'client_gone', estimated: true })
+      if (row === undefined) throw new Error('the call has no row')
+      return row
+    }
+    const said = 'abcdefghij'.repeat(30)
+    const chunk = (more: object): string =>
+      `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'long-up', choices: [{ index: 0, delta: { content: said }, finish_reason: null }], ...more })}\n\n`
+
+    test('pays the price of the highest tier that the prompt can reach, which its hold assumed', async () => {
+      for (const [bytes, input, output] of [
+        [900, 10n, 40n],
+        [2700, 20n, 60n],
+        [9000, 100n, 200n],
+      ] as const) {
+        const { promptTokens, completionTokens, costUinr } = await leave(bytes, [chunk({})])
+        expect(Number(promptTokens)).toBeGreaterThanOrEqual(bytes / 3)
+        expect(completionTokens).toBe(100n)
+        expect(costUinr, `${bytes}`).toBe(promptTokens * input + completionTokens * output)
+      }
+    })
+
+    test('pays the price of the reported length once the provider has reported the prompt', async () => {
+      const usage = { prompt_tokens: 950, completion_tokens: 1, total_tokens: 951 }
+      const { promptTokens, completionTokens, costUinr } = await leave(2700, [chunk({ usage }), chunk({})])
+      expect(promptTokens).toBe(950n)
+      expect(costUinr).toBe(950n * 10n + completionTokens * 40n)
+    })
   })
 
   test('tiers that do not rise, or have no price, are refused', () => {

@@ -186,6 +186,34 @@ describe('a journal of a dead process', () => {
     await survivor.stop()
     await engine.stop()
   })
+
+  it('is refused by brigade doctor --release when it can be read, and gives up its leases when this version cannot read it', async () => {
+    const payload = Buffer.from([77])
+    const header = Buffer.alloc(8)
+    header.writeUInt32LE(payload.length)
+    header.writeUInt32LE(crc32(payload), 4)
+    for (const tail of [Buffer.alloc(0), Buffer.concat([header, payload])]) {
+      const isUnread = tail.length > 0
+      const { engine, dataDir } = await deadWith(tail)
+      const { processId } = engine.limits
+      const survivor = await startEngine(database.db, { dataDir, env: still })
+      const release = () => survivor.limits.recovery.release(processId)
+      if (isUnread) {
+        expect((await database.db.one(leased)).sum).toBeGreaterThan(0n)
+        // The charges before the unreadable record count as a sign of life.
+        expect(await outcomeOf(release())).toContain('it may still serve')
+        await database.db.exec(ageBeat, processId)
+        expect(await release()).toBeGreaterThan(0)
+        expect(await database.db.one(leased)).toEqual({ sum: 0n })
+        // The journal stays for a version that can read it. The janitor of this version still charges only what is before.
+        await survivor.limits.janitor.runOnce()
+        expect(await charges()).toEqual(['interrupted 10', 'ok 70', 'ok 70', 'ok 70', 'ok 70', 'ok 70', 'ok 70'])
+        expect(await database.db.one(stateOf, processId)).toEqual({ state: 'lost' })
+      } else expect(await outcomeOf(release())).toContain('is read by itself within seconds')
+      await survivor.stop()
+      await engine.stop()
+    }
+  })
 })
 
 describe('a disk that is full', () => {

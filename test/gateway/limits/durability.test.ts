@@ -4,11 +4,15 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { checkInvariants } from '../../../src/gateway/limits/invariants.ts'
 import { journalFolder, journalsIn, segmentsOf } from '../../../src/gateway/limits/journal/journal.ts'
+import { machineDisk } from '../../../src/gateway/limits/journal/journal-disk.ts'
 import { readJournal } from '../../../src/gateway/limits/journal/journal-reader.ts'
 import { usageEventCodec } from '../../../src/gateway/usage/events/record-bytes.ts'
 import { DatabaseUnavailableError, type Db, statement } from '../../../src/platform/db/db.ts'
+import { startApp } from '../../harness/app.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
-import { callOnce, eventOf, request, startEngine } from './engine.ts'
+import { until } from '../../harness/until.ts'
+import { usageRows } from '../../harness/usage-rows.ts'
+import { callOnce, eventOf, outcomeOf, request, startEngine } from './engine.ts'
 
 const outbox = statement<[], { type: string; threshold: number }>(
   'test.durability_outbox',
@@ -18,6 +22,7 @@ const events = statement<[], { id: string; outcome: string; valueUinr: bigint }>
   'test.events',
   `select id as "id", outcome as "outcome", value_uinr as "valueUinr" from usage_events order by at, id`,
 )
+const fence = statement<[id: bigint]>('test.fence', `update processes set state = 'lost' where id = $1::bigint`)
 const leased = statement<[], { sum: bigint }>('test.leased', `select coalesce(sum(amount), 0)::bigint as "sum" from leases`)
 
 let database: TestDatabase
@@ -137,7 +142,7 @@ it('a fenced process registers again and loses nothing', async () => {
   await engine.limits.budgets.set(1, 'key', '7', 1_000_000n)
   await callOnce(engine, request(100n), 70n)
   const first = engine.limits.processId
-  await database.db.exec(statement<[id: bigint]>('test.fence', `update processes set state = 'lost' where id = $1::bigint`), first)
+  await database.db.exec(fence, first)
   await engine.limits.beat()
   expect(engine.limits.processId).not.toBe(first)
   await callOnce(engine, request(100n), 30n)
@@ -172,4 +177,59 @@ it('with SETTLE=postgres, a settlement resolves when the charge is committed', a
   await callOnce(engine, request(100n), 70n)
   expect(await database.db.many(events)).toHaveLength(1)
   await engine.stop()
+})
+
+it('with SETTLE=postgres, settlements that wait while the process is fenced resolve when the new registration has committed them', async () => {
+  let onOpen = (): void => {}
+  const disk = {
+    ...machineDisk,
+    open(path: string): number {
+      onOpen()
+      return machineDisk.open(path)
+    },
+  }
+  const env = { SETTLE: 'postgres', JOURNAL_FLUSH_MS: '600000', BEAT_MS: '600000', JANITOR_MS: '600000' }
+  const engine = await startEngine(database.db, { env, disk })
+  const asked = [request(100n), request(100n), request(100n)]
+  const permits = await Promise.all(asked.map(one => engine.limits.admit(one)))
+  for (const [i, permit] of permits.entries()) await permit.open(eventOf(asked[i] ?? request(1n), 0n))
+  const outcomes: string[] = []
+  const settle = (i: number): void => {
+    const settled = permits[i]?.settle(eventOf(asked[i] ?? request(1n), 70n))
+    void outcomeOf(settled).then(outcome => outcomes.push(outcome))
+  }
+  settle(0)
+  // The journal writes the record at the end of this turn of the event loop.
+  await new Promise(resolve => setImmediate(resolve))
+  await database.db.exec(fence, engine.limits.processId)
+  // This settlement comes in the turn of the event loop in which the process gets its new journal.
+  onOpen = () => {
+    onOpen = () => {}
+    settle(1)
+  }
+  await engine.limits.beat()
+  settle(2)
+  expect(outcomes).toEqual([])
+  await engine.limits.flushNow()
+  await until(() => outcomes.length === 3, 'all settlements end')
+  expect(outcomes).toEqual(['ok', 'ok', 'ok'])
+  expect((await database.db.many(events)).map(row => row.valueUinr)).toEqual([70n, 70n, 70n])
+  await engine.stop()
+  expect(await database.db.one(leased)).toEqual({ sum: 0n })
+})
+
+it('with SETTLE=postgres, the caller of a call that settles while its process is fenced gets the reply, and the call is recorded once', async () => {
+  const app = await startApp({ env: { SETTLE: 'postgres', JOURNAL_FLUSH_MS: '1500', BEAT_MS: '50' } })
+  try {
+    const { limits } = app.gateway.app
+    const first = limits.processId
+    const call = app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'x' }] })
+    await until(() => limits.journal.unflushedBytes > 0 && app.alpha.requests.length === 1, 'the call is at its provider')
+    await app.db.exec(fence, first)
+    await until(() => limits.processId !== first, 'the process registers again')
+    expect((await call).status).toBe(200)
+    expect(await usageRows(app, 10)).toHaveLength(1)
+  } finally {
+    await app.stop()
+  }
 })

@@ -1,6 +1,7 @@
 /** How owners and admins manage webhooks. The worker does not run here, so queued deliveries stay queued. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { subscribable } from '../../../src/gateway/webhooks/events/event-catalog.ts'
+import { waitingMax } from '../../../src/gateway/webhooks/events/events.ts'
 import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 
@@ -26,6 +27,17 @@ const fill = statement<[orgId: number, count: number]>(
   'test.webhooks_fill',
   `insert into webhook_endpoints (org_id, url, subscribe_all, secret_sealed, created_at)
    select $1::int, 'https://hooks.example.com/', true, '', now() from generate_series(1, $2::int)`,
+)
+
+/** Inserts deliveries that wait. */
+const fillQueue = statement<[orgId: number, endpointId: number, count: number]>(
+  'test.webhooks_fill_queue',
+  `insert into webhook_deliveries (id, org_id, endpoint_id, event_id, event_seq, type, due_at, created_at)
+   select gen_random_uuid(), $1::int, $2::int, 'evt_fill', 0, 'ping', now(), now() from generate_series(1, $3::int)`,
+)
+const waitingOf = statement<[endpointId: number], { count: number }>(
+  'test.webhooks_waiting_of',
+  'select count(*)::int as "count" from webhook_deliveries where endpoint_id = $1::int and due_at is not null',
 )
 
 const isoTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
@@ -67,6 +79,8 @@ describe('management of webhooks', () => {
       event_types: ['invoice.created', 'payment.captured'],
       enabled: true,
       disabled_reason: null,
+      dropped: 0,
+      dropped_at: null,
       created_at: isoTime,
     })
     expect(await listed(webhook.id)).toEqual(webhook)
@@ -300,6 +314,39 @@ describe('management of webhooks', () => {
     await ask('PATCH', `/${id}`, { enabled: true })
     expect(await app.db.one(healthOf, id)).toEqual({ failures: 0, isPaused: false })
     expect(await app.db.many(deliveriesOf, app.orgId, id)).toEqual([{ type: 'ping', status: 'dead', error: 'endpoint_disabled', isSettled: true }])
+  })
+
+  test('a webhook has at most 5,000 waiting deliveries: further events are counted in its state, and a test or a redelivery is 409 org_limit_reached', async () => {
+    expect(waitingMax).toBe(5_000)
+    const happen = async (): Promise<void> => expect((await app.call('POST', '/me/keys', {}, { cookie: owner })).status).toBe(201)
+    const id = await newId({ event_types: ['key.created'] })
+    const neighbour = await newId({ event_types: ['key.created'] })
+    const first = (await ask('POST', `/${id}/test`, {})).json.delivery
+    await ask('PATCH', `/${id}`, { enabled: false })
+    await ask('PATCH', `/${id}`, { enabled: true })
+    await app.db.exec(fillQueue, app.orgId, id, waitingMax - 1)
+    await happen()
+    expect(await listed(id)).toMatchObject({ dropped: 0, dropped_at: null })
+    await happen()
+    await happen()
+    expect(await listed(id)).toMatchObject({ dropped: 2, dropped_at: isoTime })
+    expect(await app.db.one(waitingOf, id)).toEqual({ count: waitingMax })
+    expect(await listed(neighbour)).toMatchObject({ dropped: 0, dropped_at: null })
+    expect(await app.db.one(waitingOf, neighbour)).toEqual({ count: 3 })
+    for (const path of [`/${id}/test`, `/${id}/deliveries/${first.id}/redeliver`]) {
+      const reply = await ask('POST', path, {})
+      expect(refusal(reply), path).toEqual([409, 'org_limit_reached'])
+      expect(reply.json.error.message).toContain('5000 deliveries wait for this webhook')
+    }
+    const waiting = (await ask('GET', `/${id}/deliveries?limit=1`)).json.deliveries[0]
+    expect((await ask('POST', `/${id}/deliveries/${waiting.id}/redeliver`, {})).status).toBe(200)
+    expect((await ask('POST', `/${neighbour}/test`, {})).status).toBe(200)
+    await ask('PATCH', `/${id}`, { enabled: false })
+    await ask('PATCH', `/${id}`, { enabled: true })
+    await happen()
+    expect(await app.db.one(waitingOf, id)).toEqual({ count: 1 })
+    expect(await listed(id)).toMatchObject({ dropped: 2 })
+    expect((await ask('POST', `/${id}/deliveries/${first.id}/redeliver`, {})).status).toBe(200)
   })
 
   test('HOOK-26 DELETE removes a webhook and makes its pending deliveries dead; afterwards the webhook is 404', async () => {

@@ -15,7 +15,7 @@ import { readOnMs } from '../leaving/departures.ts'
 import { withSound } from '../prompt-most.ts'
 import { withCacheTime } from './cache-time.ts'
 import { cappedAt, firstHoldTokens, heldUsage, measuredTokensPerSecondMost, unseenTokensOf, unseenTokensPerSecond } from './estimate.ts'
-import { outputTokensFor, priceHeld, priceTokens } from './price.ts'
+import { outputTokensFor, priceHeld, priceLeft, priceTokens } from './price.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
 /** The agent that a call is charged to: the agent of the token, or the agent that `x-br-agent-id` names. */
@@ -50,7 +50,13 @@ export interface MeterInput {
  * hidden thinking and is speaking the text. Pictures count only when they are delivered, so none counts, unless nobody finds out what is made.
  */
 function abandonedUsage({ promptTokens, media }: Pick<ParsedRequest, 'promptTokens' | 'media'>, completionTokens: number, isUnknown = false): TokenUsage {
-  return { ...noUsage, promptTokens, completionTokens, ...(media === undefined ? {} : { media: isUnknown ? media : { ...media, images: 0 } }) }
+  return {
+    ...noUsage,
+    promptTokens,
+    completionTokens,
+    isPromptGuessed: true,
+    ...(media === undefined ? {} : { media: isUnknown ? media : { ...media, images: 0 } }),
+  }
 }
 
 /** Returns the usage to charge. Where the provider does not report tokens that are dearer than the rest, the request decides. */
@@ -80,6 +86,9 @@ export const placeOf = ({ residency, provider }: Route): UsageEvent['residency']
 function farther(before: UsageEvent['residency'] | null, next: UsageEvent['residency']): UsageEvent['residency'] {
   return before === null || distances[before] < distances[next] ? next : before
 }
+
+/** The outcomes of calls that end before their provider's report because of their caller or its organisation. */
+const leavings: ReadonlySet<Outcome> = new Set<Outcome>(['client_gone', 'cut'])
 
 /** The time after which a stream shows how fast the model writes. */
 const measuredMinMs = 1000
@@ -429,7 +438,8 @@ export class Meter {
     const { request } = this
     const attempt = this.#attempt
     // The record before a dial has no usage yet.
-    const valueUinr = attempt === null || tokens === noUsage ? 0n : priceTokens(attempt.route.price, asCharged(tokens, attempt.route, request))
+    const priceOf = leavings.has(outcome) ? priceLeft : priceTokens
+    const valueUinr = attempt === null || tokens === noUsage ? 0n : priceOf(attempt.route.price, asCharged(tokens, attempt.route, request))
     const event: UsageEvent = {
       id: this.#permit.eventId,
       atMs: this.#permit.admittedAtMs,

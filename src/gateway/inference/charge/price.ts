@@ -8,6 +8,14 @@ export function priceTokens(price: RoutePrice, tokens: TokenUsage): bigint {
   return priceAt(tierOf(price, tokens.promptTokens), tokens)
 }
 
+/**
+ * Returns the price of the usage of a call that was left or cut. A prompt that the provider has not reported has the tier for which the call holds.
+ * Decision 0641 gives the reasons.
+ */
+export function priceLeft(price: RoutePrice, tokens: TokenUsage): bigint {
+  return tokens.isPromptGuessed === true ? priceAt(heldTierOf(price, tokens.promptTokens), tokens) : priceTokens(price, tokens)
+}
+
 /** Returns the prices of a call with a prompt of this length. */
 function tierOf(price: RoutePrice, promptTokens: number): RoutePrice {
   return price.tiers?.findLast(({ abovePromptTokens }) => promptTokens > abovePromptTokens)?.price ?? price

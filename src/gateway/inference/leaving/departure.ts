@@ -16,6 +16,8 @@ export interface DepartureDeps {
   recheck(): void | Promise<void>
   /** Is called when the caller has left and the provider is followed. */
   onFollowed(): void
+  /** Is called when a listener threw after the departure itself ended the call. No client is there to receive the exception. */
+  onListenerError(error: unknown): void
 }
 
 /** The cuts that owners can make of calls of their own or of their organisation. Such a cut must not make a call cheaper. */
@@ -124,7 +126,7 @@ export class Departure extends Cancellation {
     const { clock } = this.#deps
     this.#stopTimer?.()
     this.#timedAtMs = clock.monotonicMs()
-    this.#stopTimer = clock.after(ms, () => this.abort(this.#leftReason))
+    this.#stopTimer = clock.after(ms, () => this.#end(this.#leftReason))
   }
 
   /** Ends the departure when the call is over. */
@@ -135,6 +137,13 @@ export class Departure extends Cancellation {
     this.#stopTimer?.()
     this.#unregister?.()
     this.#giveBack?.()
+  }
+
+  /** Ends a followed call. Unlike in `#onOrigin`, nobody else reports the exception of a listener. */
+  #end(reason: unknown): void {
+    if (this.aborted) return
+    this.abort(reason)
+    if (this.listenerError !== null) this.#deps.onListenerError(this.listenerError)
   }
 
   readonly #onOrigin = (): void => {
@@ -148,7 +157,7 @@ export class Departure extends Cancellation {
 
   /** Handles a cut of a followed call. */
   #cut(cut: CallCutError): void {
-    if (this.onCut === null || !cutsByOwners.has(cut.reason)) this.abort(cut)
+    if (this.onCut === null || !cutsByOwners.has(cut.reason)) this.#end(cut)
   }
 
   /** A revocation between the leaving and the registration has not reached this call. */

@@ -43,10 +43,10 @@ function isWorthFollowing(kind: Kind, request: ParsedRequest, attempt: Attempt):
 }
 
 /** Returns the signal that ends the call for its providers after its caller has left. Null when no provider of the plan is worth following. */
-export function departureOf(call: LeavableCall, watch: Watched, deps: Pick<InferenceDeps, 'clock' | 'inflight' | 'departures'>): Departure | null {
+export function departureOf(call: LeavableCall, watch: Watched, deps: Pick<InferenceDeps, 'clock' | 'inflight' | 'departures' | 'log'>): Departure | null {
   const { kind, request, plan, principal, agent, meter } = call
   if (!plan.attempts.some(attempt => isWorthFollowing(kind, request, attempt))) return null
-  const { clock, inflight, departures } = deps
+  const { clock, inflight, departures, log } = deps
   return new Departure(watch.signal, {
     clock,
     inflight,
@@ -67,6 +67,7 @@ export function departureOf(call: LeavableCall, watch: Watched, deps: Pick<Infer
     onFollowed() {
       if (meter.firstByteMs === null) meter.noteLeft()
     },
+    onListenerError: error => log.error('the end of a left call failed', { ...meter.logFields, error }),
   })
 }
 

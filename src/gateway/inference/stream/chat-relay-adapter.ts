@@ -7,7 +7,7 @@ import { mediaCharsPerChar } from '../../wire/output-chars.ts'
 import { LineEnds } from '../../wire/sse/line-ends.ts'
 import type { EventFrame } from '../../wire/sse/repeated-events.ts'
 import { dataFrame, doneFrame } from '../../wire/sse/sse.ts'
-import { eventEndIn, type LineSink, overlongLine, SseLineScanner } from '../../wire/sse/sse-lines.ts'
+import { checkEvents, eventEndIn, type LineSink, overlongLine, SseLineScanner } from '../../wire/sse/sse-lines.ts'
 import { type TokenUsage, usageToOpenAi } from '../../wire/usage.ts'
 import { HeldUsage } from '../held-usage.ts'
 import { EarlyLines } from '../replies/early-lines.ts'
@@ -123,8 +123,10 @@ export class ChatRelayAdapter implements StreamAdapter, LineSink {
     return this.#tap.fault
   }
 
+  /** Throws `EmptyLinesError` for a stream with too many events without output. */
   push(bytes: Uint8Array): Uint8Array | null {
     if (this.#over === 'event') return null
+    checkEvents(this.#tap.dataLines, this.#tap.outputChars)
     const chunk = this.#lineEnds?.read(bytes) ?? bytes
     // An empty chunk was the second half of a CRLF, whose first half has passed as LF.
     return chunk.length === 0 ? null : this.#relayed(chunk)

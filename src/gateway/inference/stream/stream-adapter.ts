@@ -6,7 +6,7 @@ import { type ChatStreamDecoder, type ChatStreamEvent, refusedCode, type StreamF
 import type { Bill, ClientFormat, ReplyContext, StreamWriter } from '../../wire/client-format.ts'
 import { outputChars as outputCharsOf } from '../../wire/output-chars.ts'
 import { GrowingBytes } from '../../wire/sse/growing-bytes.ts'
-import { eventEndIn } from '../../wire/sse/sse-lines.ts'
+import { checkEvents, eventEndIn } from '../../wire/sse/sse-lines.ts'
 import { estimateTokens, noUsage, type TokenUsage, usageFromOpenAi } from '../../wire/usage.ts'
 import { ReplyBounds } from '../replies/reply-bounds.ts'
 import { joinedCalls } from './joined-calls.ts'
@@ -16,7 +16,10 @@ export type BillOf = (usage: TokenUsage) => Bill
 
 /** An adapter for one stream. `push` returns the output for the client. The properties describe the progress of the stream. */
 export interface StreamAdapter {
-  /** Returns the bytes for the client, or null when this chunk has no output. The stream begins with the first output. Nothing is sent after its end. */
+  /**
+   * Returns the bytes for the client, or null when this chunk has no output. The stream begins with the first output. Nothing is sent after its end.
+   * Throws `EmptyLinesError`.
+   */
   push(chunk: Uint8Array): Uint8Array | null
   /** Ends the bytes. Returns the output that was still open, and whether the stream was complete. */
   end(): { readonly bytes: Uint8Array | null; readonly complete: boolean }
@@ -104,6 +107,7 @@ export class RelayAdapter implements StreamAdapter {
 
   push(chunk: Uint8Array): Uint8Array | null {
     if (this.#tap.over) return null
+    checkEvents(this.#tap.events, this.#tap.outputChars)
     const passed = this.#billed(this.#passed(chunk))
     return this.#hasBegun || passed === null ? passed : this.#beforeBegin(passed)
   }
@@ -241,6 +245,7 @@ export class TranslatedAdapter implements StreamAdapter {
 
   push(chunk: Uint8Array): Uint8Array | null {
     const decoder = this.#decoder
+    checkEvents(decoder.events ?? 0, this.outputChars)
     const { texts } = decoder
     if (texts === undefined) return this.#write(decoder.push(chunk))
     const parts: Uint8Array[] = []
@@ -386,5 +391,5 @@ export function usageSoFar(
 
 /** Returns the estimate for a stream without reported usage. */
 function estimated(promptTokens: number, outputChars: number): TokenUsage {
-  return { promptTokens, completionTokens: estimateTokens(outputChars), cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+  return { promptTokens, completionTokens: estimateTokens(outputChars), cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, isPromptGuessed: true }
 }

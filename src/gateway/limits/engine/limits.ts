@@ -9,6 +9,7 @@ import { type FlushTools, inOrder } from '../journal/flush-batch.ts'
 import { type AmountsById, type Flushed, type FlushPort, FlushWork } from '../journal/flush-work.ts'
 import { Flusher } from '../journal/flusher.ts'
 import { Journal, journalFolder, journalsIn } from '../journal/journal.ts'
+import { isReadable } from '../journal/journal-reader.ts'
 import { Recovery } from '../journal/recovery.ts'
 import { closeProcess } from '../journal/recovery-queries.ts'
 import { noOrgLimits } from '../org-limits.ts'
@@ -136,7 +137,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       this.#rebind()
     })
     this.budgets = new Budgets({ db, ids, controlLog: options.controlLog, counters: this.#counters, nowMs, silentMs })
-    this.recovery = new Recovery({ db, folder, silentMs, ...(options.onGivenUp ? { onGivenUp: options.onGivenUp } : {}) })
+    const isReadableHere = (processId: bigint): Promise<boolean> => isReadable<E>(folder, processId, options.codec ?? null)
+    this.recovery = new Recovery({ db, folder, silentMs, isReadable: isReadableHere, ...(options.onGivenUp ? { onGivenUp: options.onGivenUp } : {}) })
     this.parkedRecords = new ParkedRecords<E>(tools)
     this.janitor = { runOnce: () => this.#adopt(silentMs) }
   }
@@ -363,8 +365,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     this.#counters.clear()
     this.#allowances.reset()
     this.#rebind()
-    const rest = this.#flusher.renew(this.#registry.id, journal)
-    for (const record of rest) if (record.kind === 'settle') this.#flusher.append({ ...record, released: [] })
+    this.#flusher.renew(this.#registry.id, journal)
     for (const permit of this.#opened) permit.repeat()
   }
 

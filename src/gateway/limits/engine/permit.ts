@@ -138,10 +138,10 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), spentOf(counter, event)))
     const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
     this.#noteSpend(event)
-    const written = this.#tools.flusher.appendSoon(record)
-    this.#leave(parts)
     const { flusher, waitsForCommit } = this.#tools
-    return written.then(waitsForCommit ? offset => flusher.whenFlushed(offset) : nothing, (error: unknown) => {
+    const written = waitsForCommit ? flusher.appendCommitted(record) : flusher.appendSoon(record)
+    this.#leave(parts)
+    return written.then(nothing, (error: unknown) => {
       if (!(error instanceof JournalWriteError)) throw error
       return flusher.writeDirect(record)
     })

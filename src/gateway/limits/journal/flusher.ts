@@ -8,7 +8,7 @@ import { DatabaseUnavailableError } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { ChargedEvent } from '../engine/admission.ts'
 import { type AmountsById, batchRecords, type FlushAnswer, type Flushed, type FlushPort } from './flush-work.ts'
-import type { Journal } from './journal.ts'
+import { type Journal, JournalWriteError } from './journal.ts'
 import { readJournal } from './journal-reader.ts'
 import type { EventCodec, JournalRecord } from './journal-records.ts'
 
@@ -36,8 +36,15 @@ export interface FlusherOptions<E extends ChargedEvent> {
 /** The records that go to the journal together. */
 interface Turn<E extends ChargedEvent> {
   readonly records: JournalRecord<E>[]
-  readonly written: Promise<number>
-  readonly resolve: (endOffset: number) => void
+  /** Resolves when the records are in the page cache. Null while no caller waits for that. */
+  written: Written | null
+  /** The callers that wait for the commit. */
+  readonly commits: Omit<Waiter, 'offset'>[]
+}
+
+interface Written {
+  readonly promise: Promise<void>
+  readonly resolve: () => void
   readonly reject: (error: unknown) => void
 }
 
@@ -106,22 +113,23 @@ export class Flusher<E extends ChargedEvent> {
   }
 
   /**
-   * Writes a record together with all others of this turn of the event loop, so that many connections need one system call. Resolves to an
-   * offset at or after the record's end when the record is in the page cache. Rejects with `JournalWriteError`.
+   * Writes a record together with all others of this turn of the event loop, so that many connections need one system call. Resolves when the
+   * record is in the page cache. Rejects with `JournalWriteError`.
    */
-  appendSoon(record: JournalRecord<E>): Promise<number> {
-    if (this.#turn === null) {
-      let resolve = (_endOffset: number): void => {}
-      let reject = (_error: unknown): void => {}
-      const written = new Promise<number>((done, failed) => {
-        resolve = done
-        reject = failed
-      })
-      this.#turn = { records: [], written, resolve, reject }
-      setImmediate(() => this.#writeTurn())
-    }
-    this.#turn.records.push(record)
-    return this.#turn.written
+  appendSoon(record: JournalRecord<E>): Promise<void> {
+    const turn = this.#addToTurn(record)
+    turn.written ??= newWritten()
+    return turn.written.promise
+  }
+
+  /**
+   * Writes a record as `appendSoon` does, and resolves when it is committed, however long the database is away. A fence does not end the wait,
+   * because the record is then committed by the new registration. Rejects with `JournalWriteError`, and with `DatabaseUnavailableError` when the
+   * process ends or when the disk does not take the record after a fence.
+   */
+  appendCommitted(record: JournalRecord<E>): Promise<void> {
+    const turn = this.#addToTurn(record)
+    return new Promise((resolve, reject) => turn.commits.push({ resolve, reject }))
   }
 
   /** The committed bytes of the journal, as far as this process knows. */
@@ -135,17 +143,6 @@ export class Flusher<E extends ChargedEvent> {
       if (processId !== this.#processId || flushTo >= this.#flushedTo) return
       this.#moveTo(flushTo, await this.#options.port.lost({ processId, from: flushTo, to: this.#flushedTo }))
     })
-  }
-
-  /**
-   * Resolves when everything up to the offset is committed, however long the database is away. A flush begins immediately, and all callers that come
-   * while it runs share the next one. After a failed flush, the next one begins after the pause of failures.
-   */
-  whenFlushed(offset: number): Promise<void> {
-    if (offset <= this.#flushedTo) return Promise.resolve()
-    const flushed = new Promise<void>((resolve, reject) => this.#waiters.push({ offset, resolve, reject }))
-    if (!this.#isPausing) this.#start()
-    return flushed
   }
 
   /** Flushes all records in the journal. Throws when the database is away. */
@@ -183,10 +180,15 @@ export class Flusher<E extends ChargedEvent> {
     }
   }
 
-  /** Takes over a new process id and journal. Returns the records that are not in the database yet, so that the caller writes them again. */
-  renew(processId: bigint, journal: Journal<E>): readonly JournalRecord<E>[] {
+  /**
+   * Takes over a new process id and journal. The settlements that are not in the database yet are written again, and who waits for their commit
+   * waits for the new journal. A settlement that the new journal does not take is owed, and its waiters get `DatabaseUnavailableError`.
+   */
+  renew(processId: bigint, journal: Journal<E>): void {
     this.#writeTurn()
     const rest = [...readJournal<E>(this.#options.folder, this.#processId, this.#flushedTo, this.#options.codec)]
+    const waiters = this.#waiters
+    this.#waiters = []
     this.#journal.close()
     this.#journal = journal
     this.#processId = processId
@@ -195,8 +197,25 @@ export class Flusher<E extends ChargedEvent> {
     this.#backlogAge.clear()
     // The process that fenced this one owns their leases. Their charges are still written by this process.
     this.#owed = this.#owed.map(record => ('released' in record ? { ...record, released: [] } : record))
-    for (const waiter of this.#waiters.splice(0)) waiter.reject(new DatabaseUnavailableError('the process was fenced'))
-    return rest.map(entry => entry.record)
+    const settled = rest.flatMap(({ record }) => (record.kind === 'settle' ? [{ ...record, released: [] }] : []))
+    if (this.#writeAgain(settled)) for (const waiter of waiters) this.#waiters.push({ ...waiter, offset: journal.endOffset })
+    else for (const waiter of waiters) waiter.reject(new DatabaseUnavailableError('the process was fenced'))
+    // When all of them are in the database already, no flush would end these waits.
+    this.#advance(this.#flushedTo)
+  }
+
+  /** Returns false when the disk did not take the records, which are owed then. */
+  #writeAgain(settled: JournalRecord<E>[]): boolean {
+    try {
+      for (const record of settled) this.#appendAll([record])
+      return true
+    } catch (error) {
+      if (!(error instanceof JournalWriteError)) throw error
+      // Those that were written are owed too, because their event ids keep them from counting twice.
+      this.#owed.push(...settled)
+      this.#failed(error)
+      return false
+    }
   }
 
   /** Writes the journal from the page cache to the disk. */
@@ -214,6 +233,7 @@ export class Flusher<E extends ChargedEvent> {
     this.#writeTurn()
     this.#cancelTimer?.()
     this.#cancelTimer = null
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(new DatabaseUnavailableError('the process ends'))
     this.#journal.close()
     await this.#options.port.close()
   }
@@ -223,10 +243,25 @@ export class Flusher<E extends ChargedEvent> {
     if (turn === null) return
     this.#turn = null
     try {
-      turn.resolve(this.#appendAll(turn.records))
+      const offset = this.#appendAll(turn.records)
+      turn.written?.resolve()
+      // They wait from here on, so a fence in the same turn of the event loop finds them.
+      for (const commit of turn.commits) this.#waiters.push({ offset, ...commit })
+      // A flush begins immediately, and all that come while it runs share the next one. After a failed flush it waits for the pause.
+      if (turn.commits.length > 0 && !this.#isPausing) this.#start()
     } catch (error) {
-      turn.reject(error)
+      turn.written?.reject(error)
+      for (const commit of turn.commits) commit.reject(error)
     }
+  }
+
+  #addToTurn(record: JournalRecord<E>): Turn<E> {
+    if (this.#turn === null) {
+      this.#turn = { records: [], written: null, commits: [] }
+      setImmediate(() => this.#writeTurn())
+    }
+    this.#turn.records.push(record)
+    return this.#turn
   }
 
   #appendAll(records: readonly JournalRecord<E>[]): number {
@@ -327,6 +362,16 @@ export class Flusher<E extends ChargedEvent> {
     this.#waiters = this.#waiters.filter(waiter => waiter.offset > offset)
     for (const waiter of ready) waiter.resolve()
   }
+}
+
+function newWritten(): Written {
+  let resolve = (): void => {}
+  let reject = (_error: unknown): void => {}
+  const promise = new Promise<void>((done, failed) => {
+    resolve = done
+    reject = failed
+  })
+  return { promise, resolve, reject }
 }
 
 /**

@@ -36,6 +36,20 @@ export function* readJournal<E extends ChargedEvent>(
   }
 }
 
+/** The number of records after which `isReadable` lets other work run. */
+const turnRecords = 5000
+
+/** Returns true when this version can read the whole journal of a process. The journal may have an hour of calls, so other work runs in between. */
+export async function isReadable<E extends ChargedEvent>(folder: string, processId: bigint, codec: EventCodec<E> | null): Promise<boolean> {
+  let read = 0
+  try {
+    for (const _ of readJournal<E>(folder, processId, 0, codec)) if (++read % turnRecords === 0) await new Promise(resolve => setImmediate(resolve))
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Reads ranges of the journals in a folder. */
 export class RangeReader<E extends ChargedEvent> {
   readonly #folder: string

@@ -10,6 +10,8 @@ export interface RecoveryOptions {
   readonly folder: string
   /** The silence after which a process may not serve any more, in milliseconds. */
   readonly silentMs: number
+  /** Returns true when this version can read the whole journal of a process in the folder. */
+  readonly isReadable: (processId: bigint) => Promise<boolean>
   /** Ends other work of a process that is given up, in the same transaction. */
   readonly onGivenUp?: (tx: Tx, processId: bigint) => Promise<void>
 }
@@ -46,13 +48,14 @@ export class Recovery {
   }
 
   /**
-   * Gives up the leases of a dead process whose disk will not come back, so that their amounts can be spent again. When the journal appears
-   * later, it is replayed as usual: its charges count once, and it has nothing left to give back. Returns the number of counters that got an
-   * amount back. Throws an Error of one line when the process lives, when it is closed, or when its journal is in this folder.
+   * Gives up the leases of a dead process whose disk will not come back, or whose journal cannot be read, so that their amounts can be spent again.
+   * When the journal appears or can be read later, it is replayed as usual: its charges count once, and it has nothing left to give back. Returns the
+   * number of counters that got an amount back. Throws an Error of one line when the process lives, when it is closed, or when this folder has its
+   * journal and it can be read.
    */
   async release(processId: bigint): Promise<number> {
-    const { db, folder, silentMs, onGivenUp } = this.#options
-    if (journalsIn(folder).includes(processId))
+    const { db, folder, silentMs, isReadable, onGivenUp } = this.#options
+    if (journalsIn(folder).includes(processId) && (await isReadable(processId)))
       throw new Error(`the journal of process ${processId} is in ${folder}: it is read by itself within seconds, nothing has to be given up`)
     return db.tx(async tx => {
       const found = await tx.maybe(lockSilent, processId, BigInt(silentMs))

@@ -12,6 +12,7 @@ export abstract class EventDecoder implements ChatStreamDecoder {
   readonly #events: SseEventReader
   #unread = 0
   #alive = 0
+  #count = 0
   #isOver = false
 
   /** `eventMaxBytes` is the maximum size of an event. The default is the limit for providers that the operator chose. */
@@ -21,6 +22,10 @@ export abstract class EventDecoder implements ChatStreamDecoder {
 
   get heldBytes(): number {
     return this.#events.heldBytes
+  }
+
+  get events(): number {
+    return this.#count
   }
 
   push(bytes: Uint8Array): readonly ChatStreamEvent[] {
@@ -35,6 +40,7 @@ export abstract class EventDecoder implements ChatStreamDecoder {
     const out: ChatStreamEvent[] = []
     for (const event of events) {
       if (this.#isOver) break
+      if (event.kind === 'event') this.#count++
       for (const made of this.read(event)) {
         this.#alive = made.kind === 'alive' ? this.#alive + 1 : 0
         if (this.#alive <= aliveMax) out.push(made)
@@ -54,6 +60,7 @@ export abstract class EventDecoder implements ChatStreamDecoder {
 
   /** Notes that so many events with output were read as a whole. */
   protected passed(events: number): void {
+    this.#count += events
     this.#alive = 0
     this.#events.passed(events)
   }

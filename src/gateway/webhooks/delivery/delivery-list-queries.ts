@@ -44,10 +44,17 @@ export const insertPing = statement<
    returning ${columns}`,
 )
 
-/** Returns a row if the delivery exists. `hasBody` says whether its event is still stored. */
-export const findDelivery = statement<[orgId: number, endpointId: number, id: string], { hasBody: boolean }>(
+/** Returns the number of deliveries that wait for the endpoint, at most `limit`. */
+export const countWaiting = statement<[endpointId: number, limit: number], { count: number }>(
+  'webhooks.count_waiting',
+  `select count(*)::int as "count" from (
+     select 1 from webhook_deliveries where endpoint_id = $1::int and due_at is not null limit $2::int) as found`,
+)
+
+/** Returns a row if the delivery exists. `hasBody` says whether its event is still stored, and `isWaiting` whether it is still to be sent. */
+export const findDelivery = statement<[orgId: number, endpointId: number, id: string], { hasBody: boolean; isWaiting: boolean }>(
   'webhooks.find_delivery',
-  `select exists (select 1 from webhook_events v where v.id = d.event_id and v.body is not null) as "hasBody"
+  `select d.due_at is not null as "isWaiting", exists (select 1 from webhook_events v where v.id = d.event_id and v.body is not null) as "hasBody"
    from webhook_deliveries d where d.org_id = $1::int and d.endpoint_id = $2::int and d.id = $3::uuid`,
 )
 

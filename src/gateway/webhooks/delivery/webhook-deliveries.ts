@@ -6,10 +6,10 @@ import { fail } from '../../../platform/errors.ts'
 import type { AddressTests } from '../../../platform/security/address-tests.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { EventData } from '../events/event-catalog.ts'
-import { envelopeOf, eventId } from '../events/events.ts'
+import { envelopeOf, eventId, waitingMax } from '../events/events.ts'
 import { findWebhook } from '../webhook-queries.ts'
 import { lockedWebhook, noWebhook } from '../webhooks.ts'
-import { type DeliveryRow, findDelivery, insertPing, listDeliveries, requeueDelivery } from './delivery-list-queries.ts'
+import { countWaiting, type DeliveryRow, findDelivery, insertPing, listDeliveries, requeueDelivery } from './delivery-list-queries.ts'
 import { deliveryIdOf } from './signature.ts'
 
 export interface WebhookDeliveriesDeps {
@@ -44,7 +44,7 @@ export class WebhookDeliveries {
 
   /**
    * Queues a ping, whatever events the endpoint subscribes to. A pause of the endpoint does not delay it. Throws `not_found` and
-   * `rate_limit_exceeded`. Throws `bad_request` for a disabled endpoint.
+   * `rate_limit_exceeded`. Throws `bad_request` for a disabled endpoint, and `org_limit_reached` when `waitingMax` deliveries wait for it.
    */
   ping(orgId: number, endpointId: number): Promise<DeliveryRow> {
     const { db, clock, ids, addressTests } = this.#deps
@@ -53,6 +53,7 @@ export class WebhookDeliveries {
     const event = { id: eventId(ids, atMs), orgId, type: 'ping' as const, atMs, data: pingData }
     return db.tx(async tx => {
       await requireEnabled(tx, orgId, endpointId)
+      await requireRoom(tx, endpointId)
       const created = BigInt(Math.floor(atMs / 1000))
       return tx.one(insertPing, orgId, endpointId, event.id, created, JSON.stringify(event.data), envelopeOf(event), new Date(atMs), ids.uuidv7(atMs))
     })
@@ -61,7 +62,7 @@ export class WebhookDeliveries {
   /**
    * Queues a delivery again, whatever its state. It has the same event, bytes and delivery id, and is due now. The count of attempts continues, and
    * the schedule of retries starts again. Throws `not_found` and `rate_limit_exceeded`. Throws `bad_request` for a disabled endpoint and for an event
-   * that is no longer stored.
+   * that is no longer stored. Throws `org_limit_reached` when `waitingMax` other deliveries wait for the endpoint.
    */
   redeliver(orgId: number, endpointId: number, deliveryName: string): Promise<DeliveryRow> {
     const { db, clock, addressTests } = this.#deps
@@ -74,6 +75,7 @@ export class WebhookDeliveries {
         throw fail('not_found', { message: `There is no such delivery. GET /me/webhooks/${endpointId}/deliveries lists those that are kept.` })
       if (!enabled) throw disabled()
       if (!delivery.hasBody) throw fail('bad_request', { message: 'The event of this delivery is no longer kept, so it cannot be sent again.' })
+      if (!delivery.isWaiting) await requireRoom(tx, endpointId)
       return tx.one(requeueDelivery, orgId, endpointId, id, new Date(clock.nowMs()))
     })
   }
@@ -85,4 +87,12 @@ const disabled = () =>
 async function requireEnabled(tx: Tx, orgId: number, endpointId: number): Promise<void> {
   const { enabled } = await lockedWebhook(tx, orgId, endpointId)
   if (!enabled) throw disabled()
+}
+
+/** Throws `org_limit_reached` when too many deliveries wait for the endpoint. The caller has locked it. */
+async function requireRoom(tx: Tx, endpointId: number): Promise<void> {
+  if ((await tx.one(countWaiting, endpointId, waitingMax)).count < waitingMax) return
+  throw fail('org_limit_reached', {
+    message: `${waitingMax} deliveries wait for this webhook, which is the most. Wait until its receiver has accepted some, or disable the webhook, which ends them.`,
+  })
 }

@@ -6,6 +6,12 @@ import type { EventData, EventType } from './event-catalog.ts'
 
 export type { BudgetCrossing } from './event-catalog.ts'
 
+/**
+ * The most deliveries that wait for one endpoint. Further events are not queued for it, and the endpoint counts them. The project chose the number.
+ * With WEBHOOK_ENDPOINTS_MAX it bounds the waiting deliveries of an organisation. Decision 0640 gives the reasons.
+ */
+export const waitingMax = 5_000
+
 export interface NewEvent<T extends EventType = EventType> {
   /** Id of the envelope, made by `eventId`. A second event with the same id is not written. */
   readonly id: string
@@ -27,8 +33,8 @@ export function envelopeOf({ id, type, atMs, orgId, data }: NewEvent): string {
 }
 
 /**
- * Puts an event into the outbox of its organisation, with one delivery for every enabled endpoint that subscribes to it. The deliveries are
- * sent if, and only if, the transaction commits.
+ * Puts an event into the outbox of its organisation, with one delivery for every enabled endpoint that subscribes to it and has fewer than
+ * `waitingMax` waiting deliveries. The deliveries are sent if, and only if, the transaction commits.
  */
 export async function emit<T extends EventType>(tx: Tx, event: NewEvent<T>): Promise<void> {
   await emitToAll(tx, event, [event])
@@ -50,5 +56,6 @@ export async function emitToAll<T extends EventType>(
   const orgIds = heard.map(({ orgId }) => orgId)
   const ids = heard.map(({ id }) => id)
   const bodies = heard.map(({ id, orgId }) => envelopeOf({ id, orgId, type, atMs, data }))
-  await tx.exec(insertEvents, orgIds, ids, type, BigInt(Math.floor(atMs / 1000)), JSON.stringify(data), bodies, new Date(atMs), url)
+  const created = BigInt(Math.floor(atMs / 1000))
+  await tx.exec(insertEvents, orgIds, ids, type, created, JSON.stringify(data), bodies, new Date(atMs), url, waitingMax)
 }

@@ -48,6 +48,8 @@ export type ChatStreamEvent =
 export interface ChatStreamDecoder {
   /** The number of bytes that are kept of the event that is not complete yet. */
   readonly heldBytes: number
+  /** The number of events with data so far. Left out: the events are not read from a stream. */
+  readonly events?: number
   push(bytes: Uint8Array): readonly ChatStreamEvent[]
   /**
    * Reads the events at `at` whose chunks have nothing new but a text, as `push` would read them. Returns the offset after them, and `texts` has their texts. The

@@ -54,6 +54,8 @@ export class ChatStreamTap implements LineSink {
   /** The facts about the last chunk with usage. The chunk itself is not kept, because it may contain anything. */
   usageChunk: UsageChunk | null = null
   readonly events = 0
+  /** The number of lines with data so far. */
+  dataLines = 0
   wholeBytes = 0
   readonly #lines = new SseLineScanner(this)
   readonly #facts = noFacts()
@@ -96,6 +98,7 @@ export class ChatStreamTap implements LineSink {
   }
 
   #data(bytes: Uint8Array, line: number, start: number, end: number): ChatLine {
+    this.dataLines++
     // The clients of OpenAI take any data that begins with the mark as the end.
     if (isAt(bytes, start, end, doneWord)) {
       this.#doneSeen = true
@@ -136,6 +139,7 @@ export class ChatStreamTap implements LineSink {
     if (this.failed || this.#doneSeen) return at
     const end = events.read(bytes, at, false)
     if (end === at) return at
+    this.dataLines += events.count
     this.outputChars += events.spokenBytes
     this.hasOddThinking = false
     this.#repeated.repeats()

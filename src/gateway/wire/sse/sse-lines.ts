@@ -25,6 +25,16 @@ const emptyLinesMax = 100_000
 /** Beyond these, a stream may have so many of them for each line of an event. */
 const emptyLinesPerField = 10
 
+/** Events without output that every stream may have. It is more than the tokens that a model can think unseen, each in an event. The project chose the number. */
+const emptyEventsMax = 250_000
+/** Beyond these, a stream may have so many events for each character of output. */
+const eventsPerChar = 10
+
+/** Checks the events of a stream so far against its output so far. Throws `EmptyLinesError`. Decision 0643 gives the reasons. */
+export function checkEvents(events: number, outputChars: number): void {
+  if (events > emptyEventsMax && events > emptyEventsMax + outputChars * eventsPerChar) throw new EmptyLinesError()
+}
+
 /** The error for a stream with too many lines without content. Each takes as much time as a line with content, and gzip makes them free for their sender. */
 export class EmptyLinesError extends Error {
   override readonly name = 'EmptyLinesError'
