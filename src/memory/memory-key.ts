@@ -110,5 +110,14 @@ export function relativeKey(orgId: number, storeKey: string): string | null {
  * a bucket.
  */
 export function isServedKey(key: string): boolean {
-  return servedRoots.some(root => key.startsWith(root)) && problemOf(key) === null && !key.endsWith('/')
+  return isServed(key) && !key.endsWith('/')
+}
+
+/** Returns whether the gateway can serve keys in this folder. The folder ends with a slash. */
+export function isServedFolder(folder: string): boolean {
+  return isServed(folder) && folder.endsWith('/')
+}
+
+function isServed(text: string): boolean {
+  return servedRoots.some(root => text.startsWith(root)) && problemOf(text) === null
 }

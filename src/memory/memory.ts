@@ -130,8 +130,7 @@ export function createMemory(deps: MemoryDeps): Memory {
   }
   const callers = new MemoryCallers(db)
   const objects = new MemoryObjects({
-    clock,
-    ids,
+    ...deps,
     index,
     callers,
     objectBytesMax: deps.config.MEMORY_OBJECT_MAX_BYTES,
@@ -139,7 +138,6 @@ export function createMemory(deps: MemoryDeps): Memory {
     configured,
     forget: orgId => config.forget(orgId),
     agentByLabel: deps.agentByLabel ?? (() => null),
-    heldReplies: deps.heldReplies,
     founderOf,
   })
 

@@ -2,13 +2,13 @@
  * Converts the author and the time of a write from the caller to the object's metadata, and from the metadata to the form that a reader sees. The functions
  * are pure.
  */
-import type { BearerPrincipal } from '../platform/security/principal.ts'
+import type { Principal } from '../platform/security/principal.ts'
 import type { ObjectHead } from './stores/object-store.ts'
 
 /** The author of one write, as the index and the metadata store it. */
 export interface Author {
   readonly userId: number | null
-  /** Null for changes that the gateway makes by itself. */
+  /** Null for writes with a session, and for changes that the gateway makes by itself. */
   readonly keyId: number | null
   /** The id of the agent that authenticated with a token. */
   readonly agentId: number | null
@@ -27,12 +27,20 @@ export interface AuthorView {
   readonly verified?: boolean
 }
 
+/** The names of the author in lists and in the history. */
+export interface AuthorNameView {
+  /** The name of the user, or of the key for a key without a user. Null when the gateway did not write the object. */
+  readonly author_name: string | null
+  /** Present only for an agent that authenticated with a token. A label has no name, because anybody can send any label. */
+  readonly agent_name?: string
+}
+
 /** The author of changes by the gateway itself. */
 export const nobody: Author = { userId: null, keyId: null, agentId: null, agentName: null, agentLabel: null }
 
 /** Returns the author of a write with this credential. An agent token wins over the header. */
-export function authorOf(principal: BearerPrincipal, agentLabel: string | null): Author {
-  const common = { userId: principal.userId, keyId: principal.keyId }
+export function authorOf(principal: Principal, agentLabel: string | null): Author {
+  const common = { userId: principal.userId, keyId: principal.kind === 'session' ? null : principal.keyId }
   return principal.kind === 'agent'
     ? { ...common, agentId: principal.agentId, agentName: principal.agentName, agentLabel: null }
     : { ...common, agentId: null, agentName: null, agentLabel }
@@ -109,14 +117,14 @@ function labelled(label: string): Pick<AuthorView, 'agent' | 'verified'> {
   return { agent: JSON.stringify(label), verified: false }
 }
 
-/** Returns the author of an index row. Returns null when the gateway did not write the object. */
+/** Returns the author of an index row. Returns null when the gateway did not write the object. A row without a key comes from a session. */
 export function authorInRow(row: {
   readonly userId: number | null
   readonly keyId: number | null
   readonly agentId: number | null
   readonly agentLabel: string | null
 }): AuthorView | null {
-  if (row.keyId === null) return null
+  if (row.keyId === null && row.userId === null) return null
   const user = userText(row.userId, row.keyId)
   if (row.agentId !== null) return { user, agent: String(row.agentId), verified: true }
   return row.agentLabel === null ? { user } : { user, ...labelled(row.agentLabel) }

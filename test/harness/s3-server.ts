@@ -59,7 +59,7 @@ export interface S3TestServer {
   /** The objects of the bucket. A test may change them directly. */
   readonly objects: Map<string, S3Object>
   readonly requests: { readonly method: string; readonly key: string; readonly headers: IncomingMessage['headers'] }[]
-  put(key: string, text: string): void
+  put(key: string, text: string | Uint8Array): void
   close(): Promise<void>
 }
 

@@ -159,6 +159,23 @@ describe('invalid lists', () => {
     expect((await store.list({ prefix: 'org-1/', limit: 1 })).objects[0]?.key).toBe(`org-1/${'"'.repeat(1_000)}`)
   })
 
+  test('folders of a list count as entries, are below the prefix, and are ignored when nobody asked for folders', async () => {
+    const folder = (name: string): string => `<CommonPrefixes><Prefix>${name}</Prefix></CommonPrefixes>`
+    const byFolder = (limit = 1000) => store.list({ prefix: 'org-1/', byFolder: true, limit })
+    listOf(entry('org-1/b') + folder('org-1/a/'))
+    expect(await byFolder()).toMatchObject({ objects: [{ key: 'org-1/b' }], folders: ['org-1/a/'], next: null })
+    expect((await store.list({ prefix: 'org-1/' })).folders).toBeUndefined()
+    expect(await kindOf(byFolder(1))).toBe('unavailable')
+    for (const wrong of ['org-2/a/', 'org-1/a', '', `org-1/${'a'.repeat(1_100)}/`]) {
+      listOf(folder(wrong))
+      expect(await kindOf(byFolder()), wrong).toBe('unavailable')
+    }
+    listOf(folder('org-1/a/'), true)
+    expect(await kindOf(byFolder())).toBe('unavailable')
+    listOf(Array.from({ length: 1001 }, (_, n) => folder(`org-1/${n}/`)).join(''))
+    expect(await kindOf(byFolder())).toBe('unavailable')
+  })
+
   test('etags and sizes that cannot be stored or sent are ignored', async () => {
     listOf(entry('org-1/agents/a', 'x&#13;&#10;set-cookie: y') + entry('org-1/agents/b', '&quot;\u6f22&quot;', '-5') + entry('org-1/agents/c', 'good', '7'))
     const { objects } = await store.list({ prefix: 'org-1/' })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ListEntry, MemoryCall } from '../../src/memory/access/memory-call.ts'
-import { wantedBy } from '../../src/memory/objects/index/list-page.ts'
+import { filtersOf } from '../../src/memory/objects/index/list-page.ts'
 import { MemorySearch, type SearchRequest } from '../../src/memory/search/search.ts'
 import type { SearchMatch } from '../../src/memory/search/search-run.ts'
 import { memoryOn } from './memory-on.ts'
@@ -24,7 +24,8 @@ for (const kind of peers) {
       const keys: ListEntry[] = []
       const prefixes: string[] = []
       for (let cursor: string | undefined; ; ) {
-        const page = await on.testing.memory.objects.listPage(call, prefix, { ...params, cursor, isWanted: wantedBy(params.since, params.author) })
+        const { limit, delimiter, since, author } = params
+        const page = await on.testing.memory.objects.listPage(call, prefix, { limit, delimiter, cursor, ...filtersOf(since, author) })
         expect(page.keys.length + (page.prefixes?.length ?? 0)).toBeLessThanOrEqual(params.limit)
         keys.push(...page.keys)
         prefixes.push(...(page.prefixes ?? []))
@@ -68,6 +69,24 @@ for (const kind of peers) {
         expect(await pages(call, '', { limit, delimiter: '/' })).toEqual({ keys: [], prefixes: ['agents/'] })
       }
       expect(await pages(call, 'agents/c', { limit: 5, delimiter: '/' })).toEqual({ keys: [], prefixes: ['agents/c/'] })
+    })
+
+    test('a level of a tree contains its folders and its keys, whether or not a gateway wrote them, and no name that is not served', async () => {
+      const { call, orgId } = await on.org()
+      for (const key of ['agents/z/1', 'agents/a/1', 'agents/a/2', 'agents/b', 'users/7/deep/1']) await put(call, key, '')
+      const { store } = await on.testing.memory.configured(orgId)
+      const outside = ['agents/outside/1', 'agents/by-hand', 'agents/bad\\name/1', 'agents/outside//1', 'elsewhere/1']
+      for (const key of outside) await store.put(`org-${orgId}/${key}`, Buffer.from('x'))
+      for (const limit of [1, 2, 50]) {
+        expect(await pages(call, 'agents/', { limit, delimiter: '/' })).toEqual({
+          keys: ['agents/b', 'agents/by-hand'],
+          prefixes: ['agents/a/', 'agents/outside/', 'agents/z/'],
+        })
+        expect(await pages(call, '', { limit, delimiter: '/' })).toEqual({ keys: [], prefixes: ['agents/', 'users/'] })
+        expect(await pages(call, 'users/', { limit, delimiter: '/' })).toEqual({ keys: [], prefixes: ['users/7/'] })
+      }
+      await on.testing.memory.objects.remove(call, 'agents/z/1')
+      expect((await pages(call, 'agents/', { limit: 9, delimiter: '/' })).prefixes).toEqual(['agents/a/', 'agents/outside/'])
     })
 
     test('list filters select the writes of one author, and the writes since a time', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { isStoreError, type ObjectStore } from '../../src/memory/stores/object-store.ts'
+import { compareKeys, isStoreError, type ObjectStore } from '../../src/memory/stores/object-store.ts'
 import { type Peer, peers } from './stores.ts'
 
 /** The bound of a read in tests that do not test the bound. */
@@ -102,6 +102,32 @@ for (const kind of peers) {
       expect(seen).toEqual([...keys, 'org-2/l/é'])
       const [first] = (await store.list({ prefix: 'org-2/m' })).objects
       expect(first?.etag).toBe((await store.head('org-2/m'))?.etag)
+    })
+
+    test('a list by folder has each folder once and the keys of its level, in pages without gaps, and no folder without objects', async () => {
+      const level = ['org-3/f/a-b', 'org-3/f/b', 'org-3/f/zoo']
+      const below = ['a/1', 'a/2/deep/er', 'Ünï/x', 'm/x', `${'long '.repeat(40)}/x`].map(name => `org-3/f/${name}`)
+      for (const key of [...level, ...below, 'org-3/f2/x', 'org-3/f/gone/x', 'org-3/f/left/deep/x']) await store.put(key, Buffer.from('x'))
+      for (const key of ['org-3/f/gone/x', 'org-3/f/left/deep/x']) await store.delete(key)
+      const folders = [...new Set(below.map(key => `org-3/f/${key.split('/')[2]}/`))]
+      const sorted = (names: readonly string[]): string[] => [...names].sort(compareKeys)
+      for (const limit of [1, 2, 1000]) {
+        const seen: string[] = []
+        let startAfter: string | undefined
+        for (;;) {
+          const page = await store.list({ prefix: 'org-3/f/', byFolder: true, limit, ...(startAfter === undefined ? {} : { startAfter }) })
+          const entries = [...page.objects.map(({ key }) => key), ...(page.folders ?? [])]
+          expect(entries.length).toBeLessThanOrEqual(limit)
+          seen.push(...sorted(entries))
+          if (page.next === null) break
+          startAfter = page.next
+        }
+        // A folder store lists the keys of a folder whose name is too long for a file name. A list of memory joins them.
+        const joined = seen.map(entry => (entry.endsWith('long /x') ? entry.slice(0, -1) : entry))
+        expect(joined).toEqual(sorted([...level, ...folders]))
+      }
+      expect((await store.list({ prefix: 'org-3/f', byFolder: true })).folders).toEqual(['org-3/f/', 'org-3/f2/'])
+      expect(await store.list({ prefix: 'org-3/none/', byFolder: true })).toEqual({ objects: [], folders: [], next: null })
     })
 
     test('an object above the bound of a read is refused', async () => {

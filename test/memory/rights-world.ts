@@ -7,6 +7,8 @@ import { agentTokenOf, answerOf, comeBack, keyFor, leave, personOf, robotKey, us
 export interface World {
   /** One credential for each column of rights.txt, in the same order. */
   readonly callers: Readonly<Record<(typeof callerNames)[number], string>>
+  /** A session of each person, by the column of the person's full key. The session of `left` is from before the person left. */
+  readonly cookies: Readonly<Record<'owner' | 'admin' | 'mate' | 'sharer' | 'granted' | 'both' | 'stranger' | 'exmate' | 'left' | 'back' | 'other', string>>
   readonly userIds: { readonly stranger: number; readonly exmate: number }
   /** The team of the workspace. */
   readonly teamIds: readonly number[]
@@ -102,6 +104,19 @@ export async function makeWorld(app: TestApp, store: S3TestServer): Promise<Worl
       left: left.key,
       back: backKey,
       other: other.key,
+    },
+    cookies: {
+      owner: ownerCookie,
+      admin: admin.cookie,
+      mate: mate.cookie,
+      sharer: sharer.cookie,
+      granted: granted.cookie,
+      both: both.cookie,
+      stranger: stranger.cookie,
+      exmate: exmate.cookie,
+      left: left.cookie,
+      back: await app.signIn(back.userId),
+      other: await app.signIn(other.userId, other.orgId),
     },
     userIds: { stranger: stranger.userId, exmate: exmate.userId },
     teamIds,

@@ -209,7 +209,7 @@ describe('a bucket with more objects than one list may return', () => {
     const { clock, memory } = testing
     const index = new MemoryIndex({ db: database.db, clock, ids: systemIds, intentMs: 60_000, storeOf: configured, announce: () => {} })
     const more = { objectBytesMax: 1, intentMs: 60_000, configured, forget: () => {}, agentByLabel: () => null, founderOf: String }
-    reads = new MemoryReads({ clock, ids: systemIds, index, callers: memory.callers, ...more })
+    reads = new MemoryReads({ db: database.db, clock, ids: systemIds, index, callers: memory.callers, ...more })
   })
   afterAll(() => {
     huge?.close()

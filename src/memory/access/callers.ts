@@ -1,6 +1,6 @@
 /** Finds what the path rules of memory need to know about a credential: its user space, its workspaces, and its shares. */
 import { type Db, statement } from '../../platform/db/db.ts'
-import type { BearerPrincipal } from '../../platform/security/principal.ts'
+import type { Principal } from '../../platform/security/principal.ts'
 import type { MemoryCaller } from './path-rules.ts'
 
 /** Path classes whose rules need memberships. The other classes are decided from the credential alone. */
@@ -19,22 +19,27 @@ export class MemoryCallers {
 
   /**
    * Returns what the rules for this key, or for this list prefix, need to know about the caller. An agent token acts for the user of the key that minted
-   * it.
+   * it. A session acts for its person.
    */
-  forKey(principal: BearerPrincipal, keyOrPrefix: string): MemoryCaller | Promise<MemoryCaller> {
+  forKey(principal: Principal, keyOrPrefix: string): MemoryCaller | Promise<MemoryCaller> {
     const isNeeded = membershipRoots.some(root => keyOrPrefix.startsWith(root) || root.startsWith(keyOrPrefix))
     return isNeeded ? this.of(principal) : { userSpace: userSpaceOf(principal), workspaceIds: [], sharedSpaces: [] }
   }
 
   /** Returns the caller with all memberships. */
-  async of(principal: BearerPrincipal): Promise<MemoryCaller> {
-    const { workspaceIds, sharedSpaces } = await this.#db.one(findMemberships, principal.orgId, principal.userId, principal.workspaceId)
+  async of(principal: Principal): Promise<MemoryCaller> {
+    const { workspaceIds, sharedSpaces } = await this.#db.one(findMemberships, principal.orgId, principal.userId, workspaceOf(principal))
     return { userSpace: userSpaceOf(principal), workspaceIds, sharedSpaces }
   }
 }
 
-function userSpaceOf({ userId, keyId }: BearerPrincipal): string {
-  return userId === null ? `key-${keyId}` : String(userId)
+function userSpaceOf(principal: Principal): string {
+  return principal.kind !== 'session' && principal.userId === null ? `key-${principal.keyId}` : String(principal.userId)
+}
+
+/** Returns the workspace of the API key. A session has none, so a person at the console has the rights of a full key that is bound to no workspace. */
+function workspaceOf(principal: Principal): number | null {
+  return principal.kind === 'session' ? null : principal.workspaceId
 }
 
 /**

@@ -1,12 +1,12 @@
 /** The arguments and results of shared memory's calls. This file holds types only, so every other file may import it. */
-import type { BearerPrincipal } from '../../platform/security/principal.ts'
+import type { Principal } from '../../platform/security/principal.ts'
 import type { StoreRow } from '../objects/queries.ts'
-import type { AuthorView } from '../provenance.ts'
+import type { AuthorNameView, AuthorView } from '../provenance.ts'
 import type { ObjectStore } from '../stores/object-store.ts'
 
 /** The caller, and the signal that aborts when the caller no longer waits. */
 export interface MemoryCall {
-  readonly principal: BearerPrincipal
+  readonly principal: Principal
   readonly agentLabel: string | null
   /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
@@ -53,6 +53,9 @@ export interface ListEntry {
   readonly etag: string
   readonly author: AuthorView | null
 }
+
+/** An entry of a list with the names of its author. */
+export type NamedEntry = ListEntry & AuthorNameView
 
 export interface ConfiguredStore {
   readonly row: StoreRow

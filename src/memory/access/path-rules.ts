@@ -9,7 +9,7 @@
  * | workspaces/<id>/journal/ | the workspace's team | the workspace's team |
  * | shared/<space>/ | owner and granted members | owner and granted members |
  * | users/<uid>/ | that user | that user |
- * | agents/ | any key of the organisation | any key of the organisation |
+ * | agents/ | any key, agent and person of the organisation | the same |
  */
 import { fail } from '../../platform/errors.ts'
 
@@ -91,6 +91,11 @@ export function pathsOf(caller: MemoryCaller): { user: string; workspace?: strin
     org: 'org/',
     ...(caller.sharedSpaces.length === 0 ? {} : { shared: caller.sharedSpaces.map(space => `shared/${space}/`) }),
   }
+}
+
+/** Returns the folder of every workspace whose team the caller is in. */
+export function workspacePathsOf({ workspaceIds }: MemoryCaller): string[] {
+  return workspaceIds.map(id => `workspaces/${id}/`)
 }
 
 /** Returns whether the key is under a workspace's journal. Entries of a journal expire. */

@@ -17,6 +17,7 @@ import {
   findStore,
   lockStore,
   recountUsage,
+  roomOf,
   type StoreRow,
   saveCapabilities,
   saveQuota,
@@ -115,6 +116,12 @@ export class StoreConfig {
     const { quotaMb, journalTtlDays, historyVersions, historyDays } = row
     const room = { quota_mb: quotaMb, journal_ttl_days: journalTtlDays, bytes_used: Number(usedBytes) }
     return { configured: true, ...room, history_versions: historyVersions, history_days: historyDays }
+  }
+
+  /** Returns the room that the organisation uses and may use. */
+  async usage(orgId: number): Promise<{ bytes_used: number; quota_bytes: number; objects: number; history_bytes: number }> {
+    const { usedBytes, quotaBytes, objects, historyBytes } = await this.#deps.db.one(roomOf, orgId)
+    return { bytes_used: Number(usedBytes), quota_bytes: Number(quotaBytes), objects: Number(objects), history_bytes: Number(historyBytes) }
   }
 
   /** Returns the configuration without secrets, or `{configured: false}`. */

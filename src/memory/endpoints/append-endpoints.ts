@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import type { Memory } from '../memory.ts'
-import { bodyCeilingBytes, memoryCall, writeErrors } from './endpoint-parts.ts'
+import { bodyCeilingBytes, memoryCall, writeErrors, writeTwin } from './endpoint-parts.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 
 export const appendEndpoints = {
   appendMemory: row({
     at: 'POST /v1/me/memory/append',
+    twin: writeTwin('POST /me/memory/append'),
     auth: 'key',
     access: { agentScope: 'memory:write' },
     tag: 'memory',

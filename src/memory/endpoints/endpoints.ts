@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { mayCall } from '../../platform/security/principal.ts'
-import { pathsOf } from '../access/path-rules.ts'
+import { pathsOf, workspacePathsOf } from '../access/path-rules.ts'
 import type { Memory } from '../memory.ts'
-import { wantedBy } from '../objects/index/list-page.ts'
+import { filtersOf } from '../objects/index/list-page.ts'
 import {
-  bearer,
   bodyCeilingBytes,
   etagHeader,
   isUnchanged,
@@ -13,10 +12,12 @@ import {
   listed,
   memoryCall,
   objectErrors,
-  objectHeaders,
+  readTwin,
   storeAdmin,
   writeErrors,
+  writeTwin,
 } from './endpoint-parts.ts'
+import { objectReply } from './object-reply.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 const tag = 'memory'
@@ -92,20 +93,31 @@ export const memoryEndpoints = {
   }),
   paths: row({
     at: 'GET /v1/me/memory/paths',
+    twin: readTwin('GET /me/memory/paths'),
     auth: 'key',
     access: { agentScope: 'memory:read' },
     tag,
-    summary: 'The scopes of this credential. agents/ is open to every key and not listed.',
+    summary: 'The scopes of this credential. agents/ is open to every key and not listed. A session also gets all its workspaces.',
     input: {},
-    output: z.object({ scopes: z.object({ user: z.string(), workspace: z.string().optional(), org: z.string(), shared: z.array(z.string()).optional() }) }),
+    output: z.object({
+      scopes: z.object({
+        user: z.string(),
+        workspace: z.string().optional(),
+        org: z.string(),
+        shared: z.array(z.string()).optional(),
+        workspaces: z.array(z.string()).optional().describe('Only with a session: every workspace whose team the person is in.'),
+      }),
+    }),
     errors: ['memory_not_configured'],
     async handle({ memory }, _input, call) {
       await memory.configured(call.principal.orgId)
-      return { scopes: pathsOf(await memory.callers.of(bearer(call.principal))) }
+      const caller = await memory.callers.of(call.principal)
+      return { scopes: { ...pathsOf(caller), ...(call.principal.kind === 'session' ? { workspaces: workspacePathsOf(caller) } : {}) } }
     },
   }),
   read: row({
     at: 'GET /v1/me/memory/o',
+    twin: readTwin('GET /me/memory/o'),
     auth: 'key',
     access: { agentScope: 'memory:read' },
     tag,
@@ -116,11 +128,12 @@ export const memoryEndpoints = {
     async handle({ memory }, { query, headers }, call) {
       const found = await memory.objects.read(memoryCall(call), query.key)
       if (isUnchanged(headers['if-none-match'], found.etag)) return reply.empty(304, { etag: found.etag, 'cache-control': 'no-store' })
-      return reply.bytes(found.bytes, objectHeaders(found))
+      return objectReply(found, query.key, call.principal)
     },
   }),
   write: row({
     at: 'PUT /v1/me/memory/o',
+    twin: writeTwin('PUT /me/memory/o'),
     auth: 'key',
     access: { agentScope: 'memory:write' },
     tag,
@@ -139,6 +152,7 @@ export const memoryEndpoints = {
   }),
   remove: row({
     at: 'DELETE /v1/me/memory/o',
+    twin: writeTwin('DELETE /me/memory/o'),
     auth: 'key',
     access: { agentScope: 'memory:write' },
     tag,
@@ -160,6 +174,7 @@ export const memoryEndpoints = {
   }),
   list: row({
     at: 'GET /v1/me/memory/list',
+    twin: readTwin('GET /me/memory/list'),
     auth: 'key',
     access: { agentScope: 'memory:read' },
     tag,
@@ -172,7 +187,7 @@ export const memoryEndpoints = {
         cursor: z.string().max(8000).optional().describe('next_cursor of the page before.'),
         delimiter: z.string().min(1).max(16).optional().describe('With /: the folders below the prefix come as prefixes, not all their keys.'),
         modified_since: z.string().max(40).optional().describe('A time or day; only keys written since then.'),
-        author: z.string().max(40).optional().describe('user:<id> or agent:<id>; only keys whose last write was theirs.'),
+        author: z.string().max(40).optional().describe('user:<id> or agent:<id>; only keys whose last write was theirs, as the index knows them.'),
       }),
     },
     output: z.object({
@@ -187,7 +202,7 @@ export const memoryEndpoints = {
       if ([limit, cursor, delimiter, since, author].every(params => params === undefined))
         return reply.bytes(await memory.objects.listWhole(from, prefix), { 'content-type': 'application/json; charset=utf-8' })
       await memory.configured(from.principal.orgId)
-      return memory.objects.listPage(from, prefix, { limit: limit ?? 1000, cursor, delimiter, isWanted: wantedBy(since, author) })
+      return memory.objects.listPage(from, prefix, { limit: limit ?? 1000, cursor, delimiter, ...filtersOf(since, author) })
     },
   }),
 }

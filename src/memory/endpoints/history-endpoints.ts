@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Memory } from '../memory.ts'
-import { author, etagHeader, keyQuery, memoryCall, objectErrors, objectHeaders, writeErrors } from './endpoint-parts.ts'
+import { author, authorNames, etagHeader, keyQuery, memoryCall, objectErrors, readTwin, writeErrors, writeTwin } from './endpoint-parts.ts'
+import { objectReply } from './object-reply.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 const tag = 'memory'
@@ -15,12 +16,14 @@ const version = z.object({
   etag: z.string().nullable(),
   sha256: z.string().nullable(),
   author,
+  ...authorNames,
   modified: z.string(),
 })
 
 export const historyEndpoints = {
   history: row({
     at: 'GET /v1/me/memory/history',
+    twin: readTwin('GET /me/memory/history'),
     auth: 'key',
     access: { agentScope: 'memory:read' },
     tag,
@@ -38,11 +41,12 @@ export const historyEndpoints = {
       const from = memoryCall(call)
       if (query.version === undefined) return memory.history.list(from, query.key, { limit: query.limit, cursor: query.cursor })
       const found = await memory.history.read(from, query.key, query.version)
-      return reply.bytes(found.bytes, objectHeaders(found))
+      return objectReply(found, query.key, call.principal)
     },
   }),
   restore: row({
     at: 'POST /v1/me/memory/restore',
+    twin: writeTwin('POST /me/memory/restore'),
     auth: 'key',
     access: { agentScope: 'memory:write' },
     tag,

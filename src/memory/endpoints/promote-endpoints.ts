@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { rowId } from '../../platform/values/row-id.ts'
 import type { Memory } from '../memory.ts'
-import { etagHeader, memoryCall, writeErrors } from './endpoint-parts.ts'
+import { adminTwin, etagHeader, memoryCall, writeErrors } from './endpoint-parts.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 
@@ -13,6 +13,7 @@ const sourcesMax = 200
 export const promoteEndpoints = {
   promote: row({
     at: 'POST /v1/me/memory/promote',
+    twin: adminTwin('POST /me/memory/promote'),
     auth: 'key',
     access: { scope: 'full', role: 'admin', userBacked: true },
     tag: 'memory',

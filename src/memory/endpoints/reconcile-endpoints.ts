@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import type { Memory } from '../memory.ts'
+import { adminTwin } from './endpoint-parts.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 
@@ -9,6 +10,7 @@ const count = z.int().min(0)
 export const reconcileEndpoints = {
   reconcile: row({
     at: 'POST /v1/me/memory/reconcile',
+    twin: adminTwin('POST /me/memory/reconcile'),
     auth: 'key',
     access: { scope: 'full', role: 'admin', userBacked: true },
     tag: 'memory',

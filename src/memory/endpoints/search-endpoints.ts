@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import type { Memory } from '../memory.ts'
-import { author, memoryCall, objectErrors } from './endpoint-parts.ts'
+import { author, memoryCall, objectErrors, readTwin } from './endpoint-parts.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 
@@ -10,6 +10,7 @@ const yesOrNo = z.enum(['true', 'false']).default('false')
 export const searchEndpoints = {
   searchMemory: row({
     at: 'GET /v1/me/memory/search',
+    twin: readTwin('GET /me/memory/search'),
     auth: 'key',
     access: { agentScope: 'memory:read' },
     tag: 'memory',

@@ -5,6 +5,7 @@ import { mayCall, type Principal } from '../../platform/security/principal.ts'
 import { rowId } from '../../platform/values/row-id.ts'
 import type { Memory } from '../memory.ts'
 import { type ShareActor, shareMembersMax } from '../sharing/shares.ts'
+import { readTwin, writeTwin } from './endpoint-parts.ts'
 
 const row = endpointOf<{ memory: Memory }>()
 const tag = 'memory'
@@ -33,13 +34,14 @@ function actorOf({ orgId, userId }: Principal): ShareActor {
 export const shareEndpoints = {
   listShares: row({
     at: 'GET /v1/me/memory/shares',
+    twin: readTwin('GET /me/memory/shares'),
     auth: 'key',
     access: { agentScope: 'memory:read' },
     tag,
     summary: 'The open shares that the caller owns or belongs to, by name.',
     input: {
       query: z.object({
-        all: z.enum(['true', 'false']).optional().describe('true: every open share of the organisation. For full keys of owners and admins.'),
+        all: z.enum(['true', 'false']).optional().describe('true: every open share of the organisation. For sessions and full keys of owners and admins.'),
         limit: z.coerce.number().int().min(1).max(pageMax).default(pageMax).describe('Shares of a page.'),
         cursor: z.string().max(100).optional().describe('next_cursor of the page before.'),
       }),
@@ -59,6 +61,7 @@ export const shareEndpoints = {
 
   createShare: row({
     at: 'POST /v1/me/memory/shares',
+    twin: writeTwin('POST /me/memory/shares'),
     auth: 'key',
     access: changesAccess,
     tag,
@@ -87,6 +90,7 @@ export const shareEndpoints = {
 
   grantShare: row({
     at: 'PUT /v1/me/memory/shares/{space}/members/{uid}',
+    twin: writeTwin('PUT /me/memory/shares/{space}/members/{uid}'),
     auth: 'key',
     access: changesAccess,
     tag,
@@ -102,6 +106,7 @@ export const shareEndpoints = {
 
   revokeShare: row({
     at: 'DELETE /v1/me/memory/shares/{space}/members/{uid}',
+    twin: writeTwin('DELETE /me/memory/shares/{space}/members/{uid}'),
     auth: 'key',
     access: changesAccess,
     tag,
@@ -117,6 +122,7 @@ export const shareEndpoints = {
 
   retireShare: row({
     at: 'DELETE /v1/me/memory/shares/{space}',
+    twin: writeTwin('DELETE /me/memory/shares/{space}'),
     auth: 'key',
     access: changesAccess,
     tag,

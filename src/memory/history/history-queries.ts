@@ -17,11 +17,12 @@ export interface VersionRow {
   readonly userId: number | null
   readonly keyId: number | null
   readonly agentId: number | null
+  readonly agentName: string | null
   readonly agentLabel: string | null
   readonly writtenAt: Date
 }
 
-const authorColumns = `user_id as "userId", key_id as "keyId", agent_id as "agentId", agent_label as "agentLabel"`
+const authorColumns = `user_id as "userId", key_id as "keyId", agent_id as "agentId", agent_name as "agentName", agent_label as "agentLabel"`
 const objectColumns = `null::bigint as seq, write_id as "versionId", null::uuid as "objectId", how, etag, sha256, size_bytes as "sizeBytes", ${authorColumns}, written_at as "writtenAt"`
 const versionColumns = `seq, version_id as "versionId", object_id as "objectId", how, etag, sha256, size_bytes as "sizeBytes", ${authorColumns}, written_at as "writtenAt"`
 

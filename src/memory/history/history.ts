@@ -2,6 +2,7 @@
 import type { Db } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Sealer } from '../../platform/security/secrets.ts'
+import { AuthorNames } from '../access/author-names.ts'
 import type { Conditions, ConfiguredStore, MemoryCall, ReadResult } from '../access/memory-call.ts'
 import { isExpired, mayRead, mayWrite } from '../access/path-rules.ts'
 import { joinKey, type MemoryKey, parseKey } from '../memory-key.ts'
@@ -10,13 +11,13 @@ import type { MemoryObjectsDeps } from '../objects/object-deps.ts'
 import { noObject, outsideScope, storeFailure } from '../objects/object-failures.ts'
 import type { MemoryObjects } from '../objects/objects.ts'
 import { versionKey } from '../objects/version-keeper.ts'
-import { type AuthorView, authorInRow, metaHeaders } from '../provenance.ts'
+import { type AuthorNameView, type AuthorView, authorInRow, metaHeaders } from '../provenance.ts'
 import { isStoreError } from '../stores/object-store.ts'
 import { findCurrent, findVersion, type VersionHow, type VersionRow, versionsBefore } from './history-queries.ts'
 import type { HistorySweep } from './history-sweep.ts'
 
 /** One version in the form of `GET /v1/me/memory/history`. */
-export interface VersionView {
+export interface VersionView extends AuthorNameView {
   /** Null for a current object that did not come through the gateway, because it has no version yet. */
   readonly version: string | null
   readonly how: VersionHow
@@ -70,7 +71,9 @@ export class MemoryHistory {
     const last = shown.at(-1)
     // The versions come after the current object.
     const next = seen.length > page.limit && last !== undefined ? this.#cursorAt(last.seq ?? afterAll, orgId, key) : null
-    return { key, versions: shown.map(viewOf), next_cursor: next }
+    const names = new AuthorNames(db, orgId)
+    await names.learn(shown)
+    return { key, versions: shown.map(version => viewOf(version, names)), next_cursor: next }
   }
 
   /**
@@ -149,7 +152,7 @@ function noVersion() {
   return fail('not_found', { message: 'There is no such version of that key. GET /v1/me/memory/history?key= lists them.' })
 }
 
-function viewOf(row: VersionRow): VersionView {
+function viewOf(row: VersionRow, names: AuthorNames): VersionView {
   return {
     version: row.versionId,
     how: row.how,
@@ -158,6 +161,7 @@ function viewOf(row: VersionRow): VersionView {
     etag: row.etag,
     sha256: row.sha256,
     author: authorInRow(row),
+    ...names.of(row),
     modified: row.writtenAt.toISOString(),
   }
 }

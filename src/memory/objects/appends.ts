@@ -68,5 +68,5 @@ export function sortableId(uuid: string): string {
 function nameOf({ principal, agentLabel }: MemoryCall): string {
   if (principal.kind === 'agent') return `agent-${principal.agentId}`
   if (agentLabel !== null) return `label-${agentLabel.replace(/[^A-Za-z0-9._-]+/g, '_').slice(0, labelCharsMax)}`
-  return principal.userId === null ? `key-${principal.keyId}` : `user-${principal.userId}`
+  return principal.kind === 'key' && principal.userId === null ? `key-${principal.keyId}` : `user-${principal.userId}`
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db/db.ts'
 import type { HeldReplies } from '../../platform/outbound/held-replies.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { MemoryCallers } from '../access/callers.ts'
@@ -7,6 +8,7 @@ import type { MemoryIndex } from './index/memory-index.ts'
 
 /** The dependencies of reading and writing objects. */
 export interface MemoryObjectsDeps {
+  readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
   readonly index: MemoryIndex

@@ -2,13 +2,15 @@
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import type { RoomOfReply } from '../../platform/outbound/held-replies.ts'
 import { Shares } from '../../platform/shares.ts'
-import type { ListEntry, MemoryCall, ReadResult } from '../access/memory-call.ts'
+import { AuthorNames } from '../access/author-names.ts'
+import type { ConfiguredStore, MemoryCall, NamedEntry, ReadResult } from '../access/memory-call.ts'
 import { isExpired, listPrefixes, mayRead } from '../access/path-rules.ts'
 import { joinKey, type MemoryKey, parseKey, parsePrefix } from '../memory-key.ts'
 import { metaHeaders, writtenMsOf } from '../provenance.ts'
 import { withinStoreTime } from '../store-time.ts'
 import { isStoreError, type ObjectStore, type StoredObject } from '../stores/object-store.ts'
-import { isPosition, KeyWalk, type KeyWalkOptions } from './index/key-walk.ts'
+import { AuthorWalk } from './index/author-walk.ts'
+import { isPosition, KeyWalk, type KeyWalkOptions, type ObjectWalk } from './index/key-walk.ts'
 import { entryBytes, listJson } from './index/list-bytes.ts'
 import { entryOf, type ListPageView, type ListParams, pageOf } from './index/list-page.ts'
 import { cursorFrom, notOurCursor } from './index/page-cursor.ts'
@@ -89,19 +91,17 @@ export class MemoryReads {
    * `memory_not_configured`, `bad_memory_key`, `forbidden`, `memory_store_failed`, `bad_request` when there are too many keys, and `rate_limit_exceeded`
    * when too many lists run.
    */
-  async list(call: MemoryCall, prefixText: string, room?: RoomOfReply): Promise<ListEntry[]> {
+  async list(call: MemoryCall, prefixText: string, room?: RoomOfReply): Promise<NamedEntry[]> {
     const prefix = parsePrefix(prefixText)
-    return this.#inPlace(call, async signal => allOf(await this.walk({ ...call, signal }, prefix, {}), room))
+    const names = this.#namesFor(call)
+    return this.#inPlace(call, async signal => allOf(await this.walk({ ...call, signal }, prefix, { names }), room))
   }
 
   /** Returns one page of `list`, with filters and common prefixes. Throws the errors of `list`, and `bad_request` for a cursor of another list. */
   async listPage(call: MemoryCall, prefixText: string, params: ListParams): Promise<ListPageView> {
     const prefix = parsePrefix(prefixText)
     const after = params.cursor === undefined ? null : positionIn(params.cursor)
-    const isPlain = params.isWanted === undefined && params.delimiter === undefined
-    // One object more than a page contains shows whether there is another page.
-    const options = { after, ...(isPlain ? { pageSize: params.limit + 1 } : { lookMax }) }
-    return this.#inPlace(call, async signal => pageOf(await this.walk({ ...call, signal }, prefix, options), prefix, params))
+    return this.#inPlace(call, async signal => pageOf(await this.#pageWalk({ ...call, signal }, prefix, params, after), prefix, params))
   }
 
   /**
@@ -123,19 +123,42 @@ export class MemoryReads {
   }
 
   /** Returns a walk over the objects that the caller may read under the prefix. Throws `memory_not_configured`, `forbidden`. */
-  async walk(call: MemoryCall, prefix: string, options: Pick<KeyWalkOptions, 'after' | 'pageSize' | 'lookMax'>): Promise<KeyWalk> {
-    const { clock, index, callers, configured } = this.#deps
-    const found = await configured(call.principal.orgId)
-    const prefixes = listPrefixes(await callers.forKey(call.principal, prefix), prefix)
-    return new KeyWalk({ configured: found, index, nowMs: clock.nowMs(), prefixes, signal: call.signal, ...options })
+  async walk(call: MemoryCall, prefix: string, options: Pick<KeyWalkOptions, 'after' | 'pageSize' | 'lookMax' | 'names' | 'byFolder'>): Promise<KeyWalk> {
+    const { clock, index } = this.#deps
+    return new KeyWalk({ ...(await this.#readable(call, prefix)), index, nowMs: clock.nowMs(), signal: call.signal, ...options })
+  }
+
+  /** Returns the walk of one page. The objects of one author come from the index, and all others from the store. */
+  async #pageWalk(call: MemoryCall, prefix: string, params: ListParams, after: string | null): Promise<ObjectWalk> {
+    const { author, delimiter, isWanted, limit } = params
+    const names = this.#namesFor(call)
+    // One object more than a page contains shows whether there is another page.
+    const pageSize = limit + 1
+    if (author === undefined) {
+      if (isWanted === undefined && delimiter === undefined) return this.walk(call, prefix, { after, names, pageSize })
+      if (isWanted === undefined && delimiter === '/') return this.walk(call, prefix, { after, names, pageSize, lookMax, byFolder: true })
+      return this.walk(call, prefix, { after, names, lookMax })
+    }
+    const { clock, db } = this.#deps
+    return new AuthorWalk({ ...(await this.#readable(call, prefix)), db, author, after, pageSize, lookMax, names, nowMs: clock.nowMs(), signal: call.signal })
+  }
+
+  async #readable({ principal }: MemoryCall, prefix: string): Promise<{ configured: ConfiguredStore; prefixes: string[] }> {
+    const { callers, configured } = this.#deps
+    const found = await configured(principal.orgId)
+    return { configured: found, prefixes: listPrefixes(await callers.forKey(principal, prefix), prefix) }
+  }
+
+  #namesFor({ principal }: MemoryCall): AuthorNames {
+    return new AuthorNames(this.#deps.db, principal.orgId)
   }
 }
 
 const tooMany = (why: string): GatewayError => fail('rate_limit_exceeded', { message: `${why} Try again in a second.`, retryAfterSeconds: 1 })
 
 /** Returns all objects of the walk. Throws `bad_request` when there are too many, `rate_limit_exceeded` when there is no room, and ObjectStoreError. */
-async function allOf(walk: KeyWalk, room: RoomOfReply | undefined): Promise<ListEntry[]> {
-  const entries: ListEntry[] = []
+async function allOf(walk: KeyWalk, room: RoomOfReply | undefined): Promise<NamedEntry[]> {
+  const entries: NamedEntry[] = []
   let bytes = 0
   let takenBytes = 0
   for (let found = await walk.next(); found !== null; found = await walk.next()) {

@@ -1,6 +1,6 @@
 /** Memory objects: read, write, delete, list. The scope is checked before the existence everywhere, so a refusal does not reveal which objects exist. */
 
-import type { Conditions, ListEntry, MemoryCall, ReadResult, RemoveExtras, WriteExtras } from '../access/memory-call.ts'
+import type { Conditions, MemoryCall, NamedEntry, ReadResult, RemoveExtras, WriteExtras } from '../access/memory-call.ts'
 import type { ListPageView, ListParams } from './index/list-page.ts'
 import type { MemoryObjectsDeps } from './object-deps.ts'
 import { MemoryReads } from './object-reads.ts'
@@ -22,7 +22,7 @@ export class MemoryObjects {
   }
 
   /** Returns every readable key under a prefix. See `MemoryReads.list`. */
-  list(call: MemoryCall, prefixText: string): Promise<ListEntry[]> {
+  list(call: MemoryCall, prefixText: string): Promise<NamedEntry[]> {
     return this.reads.list(call, prefixText)
   }
 

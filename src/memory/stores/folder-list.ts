@@ -16,7 +16,7 @@ const readsAtOnce = 16
 const slash = Buffer.from('/')
 
 export interface FirstKeys {
-  /** In bytewise order. */
+  /** In bytewise order. With `byFolder`, a folder is a key that ends with a slash. */
   readonly keys: readonly string[]
   /** The last of the keys when there are more. */
   readonly next: string | null
@@ -47,7 +47,9 @@ export async function firstKeys(
       const key = segment === null ? null : Buffer.concat([folder.base as Buffer, segment])
       if (isFolder) {
         const below = key === null ? null : Buffer.concat([key, slash])
-        if (below === null || first.mayBeBelow(below)) left.push({ path: join(folder.path, name), base: below })
+        if (options.byFolder === true && below !== null && first.isFolderBelow(below)) {
+          if (first.accepts(below) && (await hasObjects(join(folder.path, name), options.signal))) first.add(below)
+        } else if (below === null || first.mayBeBelow(below)) left.push({ path: join(folder.path, name), base: below })
       } else if (key !== null) first.add(key)
       else if (unnamed.push(join(folder.path, name)) === readsAtOnce) await readUnnamed()
     }
@@ -55,6 +57,17 @@ export async function firstKeys(
   }
   const keys = first.sorted().map(key => key.toString())
   return keys.length > options.limit ? { keys: keys.slice(0, -1), next: keys.at(-2) ?? null } : { keys, next: null }
+}
+
+/** Returns whether there is an object in a directory or below it. A deletion can leave a directory behind for a moment. */
+async function hasObjects(path: string, signal: AbortSignal | undefined): Promise<boolean> {
+  const folders: string[] = []
+  for await (const { name, isFolder } of entriesOf(path, signal)) {
+    if (!isFolder) return true
+    folders.push(join(path, name))
+  }
+  for (const folder of folders) if (await hasObjects(folder, signal)) return true
+  return false
 }
 
 interface Folder {
@@ -105,10 +118,20 @@ class Smallest {
   }
 
   add(key: Buffer): void {
-    if (this.#end !== null && Buffer.compare(key, this.#end) >= 0) return
-    if (!startsWith(key, this.#prefix) || (this.#after !== null && Buffer.compare(key, this.#after) <= 0)) return
+    if (!this.accepts(key)) return
     this.#keys.push(key)
     if (this.#keys.length >= 2 * this.#most) this.sorted()
+  }
+
+  /** Returns whether this key is kept. */
+  accepts(key: Buffer): boolean {
+    if (this.#end !== null && Buffer.compare(key, this.#end) >= 0) return false
+    return startsWith(key, this.#prefix) && (this.#after === null || Buffer.compare(key, this.#after) > 0)
+  }
+
+  /** Returns whether this folder is below the prefix, and not on the way to it. */
+  isFolderBelow(folder: Buffer): boolean {
+    return folder.length > this.#prefix.length && startsWith(folder, this.#prefix)
   }
 
   /** Returns whether keys that begin with `base` may be kept. */

@@ -14,6 +14,7 @@ import { firstKeys } from './folder-list.ts'
 import { placeOf, sidecarEnd } from './folder-names.ts'
 import { type DiskSpace, diskSpaceOf, FolderRoom } from './folder-room.ts'
 import {
+  afterAllBelow,
   type CopyOptions,
   type DeleteOptions,
   type GetOptions,
@@ -46,6 +47,8 @@ interface Sidecar {
   /** Name of the data file next to the sidecar. */
   readonly data: string
 }
+
+const isFolder = (key: string): boolean => key.endsWith('/')
 
 /** Number of sidecars that a list reads concurrently. */
 const readsAtOnce = 16
@@ -136,7 +139,8 @@ export class FolderStore implements ObjectStore {
 
   async list(options: ListOptions): Promise<ListPage> {
     const limit = Math.min(options.limit ?? listPageMax, listPageMax)
-    const { keys, next } = await firstKeys(this.#root, { ...options, limit }, readKey)
+    const first = await firstKeys(this.#root, { ...options, limit }, readKey)
+    const keys = first.keys.filter(key => !isFolder(key))
     const objects: ListedObject[] = []
     for (let at = 0; at < keys.length; at += readsAtOnce) {
       options.signal?.throwIfAborted()
@@ -145,7 +149,8 @@ export class FolderStore implements ObjectStore {
         if (found !== null) objects.push({ key: found.key, etag: found.etag, sizeBytes: found.sizeBytes, modifiedMs: found.modifiedMs })
       }
     }
-    return { objects, next }
+    const next = first.next !== null && isFolder(first.next) ? first.next + afterAllBelow : first.next
+    return options.byFolder === true ? { objects, folders: first.keys.filter(isFolder), next } : { objects, next }
   }
 
   close(): void {}

@@ -25,6 +25,8 @@ export interface ListedObject {
 export interface ListPage {
   /** In bytewise order of the keys. */
   readonly objects: readonly ListedObject[]
+  /** With `byFolder`, the folders of this page, each with its slash at the end. In bytewise order. */
+  readonly folders?: readonly string[]
   /** The `startAfter` of the next page. Null on the last page. */
   readonly next: string | null
 }
@@ -60,7 +62,9 @@ export interface ListOptions extends CallOptions {
   readonly prefix: string
   /** The list contains only keys after this one. */
   readonly startAfter?: string
-  /** Maximum number of keys, 1 to 1000. The default is 1000. */
+  /** Keys with a slash after the prefix count as one folder. A store that does not know folders may list the keys. Decision 0583 says why. */
+  readonly byFolder?: boolean
+  /** Maximum number of keys and folders, 1 to 1000. The default is 1000. */
   readonly limit?: number
 }
 
@@ -85,6 +89,9 @@ export interface ObjectStore {
   /** Closes the sockets. */
   close(): void
 }
+
+/** A suffix that sorts after every key that begins with the text before it. */
+export const afterAllBelow = '\u{10ffff}'
 
 /** Maximum number of keys of one list page, as in S3. */
 export const listPageMax = 1000

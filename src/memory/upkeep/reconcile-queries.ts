@@ -67,7 +67,7 @@ export const healKeys = statement<
      select f.* from unnest($3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[], $8::text[]) as f (key, etag, sha256, size_bytes, written_at, write_id)
      join gone on gone.key = f.key
    ), old as (
-     select coalesce(sum(o.size_bytes), 0)::bigint as size_bytes from memory_objects o join found f on f.key = o.key where o.org_id = $1::int
+     select coalesce(sum(o.size_bytes), 0)::bigint as size_bytes, count(*) as objects from memory_objects o join found f on f.key = o.key where o.org_id = $1::int
    ), removed as (
      delete from memory_objects o using found f where o.org_id = $1::int and o.key = f.key and f.etag is null
    ), placed as (
@@ -86,7 +86,8 @@ export const healKeys = statement<
      order by f.key limit $9::int
      returning 1
    )
-   update memory_usage u set used_bytes = greatest(u.used_bytes - old.size_bytes + (select coalesce(sum(size_bytes), 0)::bigint from found where etag is not null), 0)
+   update memory_usage u set used_bytes = greatest(u.used_bytes - old.size_bytes + (select coalesce(sum(size_bytes), 0)::bigint from found where etag is not null), 0),
+     objects = greatest(u.objects - old.objects + (select count(*) from found where etag is not null), 0)
    from old where u.org_id = $1::int
    returning (select count(*)::int from news) as news`,
 )
@@ -108,7 +109,8 @@ export const lockUsage = statement<[orgId: number], { orgId: number }>(
 export const countUsage = statement<[orgId: number], { usedBytes: bigint }>(
   'memory.count_usage',
   `update memory_usage set used_bytes = (select coalesce(sum(size_bytes), 0)::bigint from memory_objects where org_id = $1::int),
-     reserved_bytes = (select coalesce(sum(delta_bytes), 0)::bigint from memory_intents where org_id = $1::int)
+     reserved_bytes = (select coalesce(sum(delta_bytes), 0)::bigint from memory_intents where org_id = $1::int),
+     objects = (select count(*) from memory_objects where org_id = $1::int)
    where org_id = $1::int returning used_bytes as "usedBytes"`,
 )
 

@@ -62,6 +62,10 @@ export interface MemoryListed {
   readonly modified: string
   readonly etag: string
   readonly author: MemoryAuthor | null
+  /** The name of the member, or of the key for a key without a user. Null when the gateway did not write the object. */
+  readonly author_name?: string | null
+  /** The name of a verified agent. */
+  readonly agent_name?: string
 }
 
 /** One page of a list. `prefixes` is present only with a delimiter. A short page may have a next page. */
@@ -98,6 +102,10 @@ export interface MemoryVersion {
   readonly etag: string | null
   readonly sha256: string | null
   readonly author: MemoryAuthor | null
+  /** The name of the member, or of the key for a key without a user. Null when the gateway did not write the object. */
+  readonly author_name?: string | null
+  /** The name of a verified agent. */
+  readonly agent_name?: string
   readonly modified: string
 }
 

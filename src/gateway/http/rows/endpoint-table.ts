@@ -12,6 +12,7 @@ import { promoteEndpoints } from '../../../memory/endpoints/promote-endpoints.ts
 import { reconcileEndpoints } from '../../../memory/endpoints/reconcile-endpoints.ts'
 import { searchEndpoints } from '../../../memory/endpoints/search-endpoints.ts'
 import { shareEndpoints } from '../../../memory/endpoints/share-endpoints.ts'
+import { memoryUsageEndpoints } from '../../../memory/endpoints/usage-endpoints.ts'
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { accessEndpoints } from '../../access/endpoints.ts'
 import { invitationEndpoints } from '../../access/pages/invitation-endpoints.ts'
@@ -86,6 +87,7 @@ export const endpointTable = {
   ...searchEndpoints,
   ...shareEndpoints,
   ...promoteEndpoints,
+  ...memoryUsageEndpoints,
   ...usageEndpoints,
   ...activityEndpoints,
   ...limitsEndpoints,

@@ -1,9 +1,11 @@
 /** Walks over the objects that a caller may read, in bytewise order of their keys, one page of the store at a time. */
 
+import type { AuthorNames } from '../../access/author-names.ts'
 import type { ConfiguredStore } from '../../access/memory-call.ts'
 import { isExpired } from '../../access/path-rules.ts'
-import { isServedKey, joinKey, keyBytesMax, relativeKey } from '../../memory-key.ts'
-import { compareKeys, listPageMax, ObjectStoreError } from '../../stores/object-store.ts'
+import { isServedFolder, isServedKey, joinKey, keyBytesMax, relativeKey } from '../../memory-key.ts'
+import type { AuthorNameView } from '../../provenance.ts'
+import { afterAllBelow, compareKeys, listPageMax, ObjectStoreError } from '../../stores/object-store.ts'
 import type { ObjectRow } from '../queries.ts'
 import type { MemoryIndex } from './memory-index.ts'
 
@@ -15,6 +17,18 @@ export interface WalkedObject {
   readonly writtenMs: number
   /** Undefined when the gateway does not know these bytes, because they were replaced in the bucket. */
   readonly row: ObjectRow | undefined
+  /** Undefined when the walk does not look up names. */
+  readonly names?: AuthorNameView
+}
+
+/** A walk over objects in bytewise order of their keys. */
+export interface ObjectWalk {
+  /** The position at which the walk stopped because it has looked at enough objects. Null when it did not. */
+  readonly stoppedAt: string | null
+  /** Returns the next object, or null at the end and where the walk stops. */
+  next(): Promise<WalkedObject | null>
+  /** Moves the walk to `after`, which must not be before its position. */
+  seek(after: string): void
 }
 
 export interface KeyWalkOptions {
@@ -29,6 +43,10 @@ export interface KeyWalkOptions {
   readonly pageSize?: number
   /** The walk stops when the store has listed this many objects. When it is left out, the walk goes on to the end. */
   readonly lookMax?: number
+  /** True: the walk returns a folder below its prefix as one object, whose key ends with a slash, where the store knows folders. */
+  readonly byFolder?: boolean
+  /** Receives the authors of each page. When it is left out, the objects of the walk have no names. */
+  readonly names?: AuthorNames
   readonly signal: AbortSignal
 }
 
@@ -38,16 +56,13 @@ export interface KeyWalkOptions {
  */
 const pagesMax = 1_000
 
-/** A suffix that sorts after every key that begins with the text before it. */
-export const afterAllBelow = '\u{10ffff}'
-
 /** Returns whether a walk can begin after this text. A store refuses any other text without saying why. */
 export function isPosition(text: string): boolean {
   return Buffer.byteLength(text) <= keyBytesMax + Buffer.byteLength(afterAllBelow) && !/\p{Cc}/u.test(text)
 }
 
 /** Iterates over the objects of the store, without expired journal entries. A position is a key, so writes during the walk do not shift it. */
-export class KeyWalk {
+export class KeyWalk implements ObjectWalk {
   readonly #options: KeyWalkOptions
   readonly #prefixes: readonly string[]
   #prefixAt = 0
@@ -109,7 +124,7 @@ export class KeyWalk {
   }
 
   async #fetch(prefix: string): Promise<void> {
-    const { configured, signal, lookMax = Number.POSITIVE_INFINITY } = this.#options
+    const { configured, signal, byFolder = false, lookMax = Number.POSITIVE_INFINITY } = this.#options
     const { row, store } = configured
     if (++this.#pages > pagesMax) throw new ObjectStoreError('unavailable', 'there are too many objects to walk through')
     const position = later(this.#after, this.#listedTo)
@@ -118,10 +133,11 @@ export class KeyWalk {
       prefix: joinKey(row.orgId, prefix),
       limit: Math.min(this.#pageSize, listPageMax, lookMax > this.#listed ? lookMax - this.#listed : listPageMax),
       signal,
+      ...(byFolder ? { byFolder } : {}),
       ...(after === null ? {} : { startAfter: joinKey(row.orgId, after) }),
     })
     this.#pageSize = Math.min(2 * this.#pageSize, listPageMax)
-    this.#listed += page.objects.length
+    this.#listed += page.objects.length + (page.folders?.length ?? 0)
     this.#isLastPage = page.next === null
     const served = page.objects.flatMap(object => {
       const key = relativeKey(row.orgId, object.key)
@@ -130,23 +146,35 @@ export class KeyWalk {
     // A page without any served object also moves the walk forward.
     if (page.next !== null) this.#listedTo = relativeKey(row.orgId, page.next)
     this.#page = await this.#known(served)
+    const folders = (page.folders ?? []).flatMap(folder => {
+      const key = relativeKey(row.orgId, folder)
+      return key !== null && isServedFolder(key) ? [key] : []
+    })
+    if (folders.length > 0) this.#page = [...this.#page, ...folders.map(folderOf)].sort((a, b) => compareKeys(a.key, b.key))
   }
 
   async #known(served: readonly { key: string; etag: string; sizeBytes: number; modifiedMs: number }[]): Promise<WalkedObject[]> {
-    const { configured, index, nowMs } = this.#options
+    const { configured, index, nowMs, names } = this.#options
     if (served.length === 0) return []
     const rows = await index.of(
       configured.row.orgId,
       served.map(({ key }) => key),
     )
+    await names?.learn([...rows.values()])
     return served.flatMap(({ key, etag, sizeBytes, modifiedMs }) => {
       const indexed = rows.get(key)
       // A row with another etag describes an object that the bucket's owner has replaced since.
       const row = indexed?.etag === etag ? indexed : undefined
       const writtenMs = row?.writtenAt.getTime() ?? modifiedMs
-      return isExpired(key, writtenMs, configured.row.journalTtlDays, nowMs) ? [] : [{ key, etag, sizeBytes, writtenMs, row }]
+      return isExpired(key, writtenMs, configured.row.journalTtlDays, nowMs)
+        ? []
+        : [{ key, etag, sizeBytes, writtenMs, row, ...(names === undefined ? {} : { names: names.of(row) }) }]
     })
   }
+}
+
+function folderOf(key: string): WalkedObject {
+  return { key, etag: '', sizeBytes: 0, writtenMs: 0, row: undefined }
 }
 
 function later(a: string | null, b: string | null): string | null {

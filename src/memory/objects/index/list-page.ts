@@ -1,8 +1,11 @@
 /** Makes one page of a list: filters, common prefixes, and where the next page begins. */
 import { fail } from '../../../platform/errors.ts'
-import type { ListEntry } from '../../access/memory-call.ts'
+import { rowId } from '../../../platform/values/row-id.ts'
+import type { NamedEntry } from '../../access/memory-call.ts'
 import { authorInRow } from '../../provenance.ts'
-import { afterAllBelow, type KeyWalk, type WalkedObject } from './key-walk.ts'
+import { afterAllBelow } from '../../stores/object-store.ts'
+import type { AuthorFilter } from './author-walk.ts'
+import type { ObjectWalk, WalkedObject } from './key-walk.ts'
 import { entryBytes } from './list-bytes.ts'
 import { cursorText } from './page-cursor.ts'
 
@@ -17,10 +20,12 @@ export interface ListParams {
   readonly delimiter?: string | undefined
   /** Keys for which it returns false are left out. */
   readonly isWanted?: ((found: WalkedObject) => boolean) | undefined
+  /** Only objects whose last write came from this author. */
+  readonly author?: AuthorFilter | undefined
 }
 
 export interface ListPageView {
-  readonly keys: ListEntry[]
+  readonly keys: NamedEntry[]
   /** Present only with a delimiter. Each prefix ends with the delimiter. */
   readonly prefixes?: string[]
   /** Null on the last page. */
@@ -28,8 +33,8 @@ export interface ListPageView {
 }
 
 /** Returns the next page of the walk. Throws ObjectStoreError. */
-export async function pageOf(walk: KeyWalk, prefix: string, { limit, delimiter, isWanted }: ListParams): Promise<ListPageView> {
-  const keys: ListEntry[] = []
+export async function pageOf(walk: ObjectWalk, prefix: string, { limit, delimiter, isWanted }: ListParams): Promise<ListPageView> {
+  const keys: NamedEntry[] = []
   const prefixes: string[] = []
   const view = (next: string | null): ListPageView => ({
     keys,
@@ -59,16 +64,17 @@ export async function pageOf(walk: KeyWalk, prefix: string, { limit, delimiter, 
   }
 }
 
-export function entryOf({ key, sizeBytes, etag, writtenMs, row }: WalkedObject): ListEntry {
-  return { key, size: sizeBytes, modified: new Date(writtenMs).toISOString(), etag, author: row === undefined ? null : authorInRow(row) }
+export function entryOf({ key, sizeBytes, etag, writtenMs, row, names }: WalkedObject): NamedEntry {
+  const author = row === undefined ? null : authorInRow(row)
+  return { key, size: sizeBytes, modified: new Date(writtenMs).toISOString(), etag, author, ...(names ?? { author_name: null }) }
 }
 
-/** Returns the filter of `modified_since` and `author`. Returns undefined when neither is given. Throws `bad_request`. */
-export function wantedBy(modifiedSince: string | undefined, author: string | undefined): ((found: WalkedObject) => boolean) | undefined {
-  const isLate = modifiedSince === undefined ? null : isSince(modifiedSince)
-  const isTheirs = author === undefined ? null : isBy(author)
-  if (isLate === null && isTheirs === null) return undefined
-  return found => isLate?.(found) !== false && isTheirs?.(found) !== false
+/** Returns the filters of `modified_since` and `author`. Throws `bad_request`. */
+export function filtersOf(modifiedSince: string | undefined, author: string | undefined): Pick<ListParams, 'isWanted' | 'author'> {
+  return {
+    isWanted: modifiedSince === undefined ? undefined : isSince(modifiedSince),
+    author: author === undefined ? undefined : authorFilterOf(author),
+  }
 }
 
 function isSince(text: string): (found: WalkedObject) => boolean {
@@ -81,9 +87,9 @@ function isSince(text: string): (found: WalkedObject) => boolean {
  * Returns the filter of an author: `user:7`, `user:key-3` for a key without a user, or `agent:9` for a verified agent. A label that a plain key sent
  * matches no author.
  */
-function isBy(text: string): (found: WalkedObject) => boolean {
-  const [, kind, id = ''] = /^(user|agent):(\d{1,10}|key-\d{1,10})$/.exec(text) ?? []
-  if (kind === undefined || (kind === 'agent' && id.startsWith('key-'))) throw fail('bad_request', { message: 'Field "author": user:<id> or agent:<id>.' })
-  if (kind === 'agent') return ({ row }) => row !== undefined && row.agentId === Number(id)
-  return ({ row }) => row !== undefined && authorInRow(row)?.user === id
+function authorFilterOf(text: string): AuthorFilter {
+  const [, kind, keyMark, digits = ''] = /^(user|agent):(key-)?(\d{1,10})$/.exec(text) ?? []
+  if (kind === undefined || (kind === 'agent' && keyMark !== undefined)) throw fail('bad_request', { message: 'Field "author": user:<id> or agent:<id>.' })
+  // A number that cannot be an id matches no author.
+  return { kind: keyMark !== undefined ? 'key' : kind === 'agent' ? 'agent' : 'user', id: rowId(digits) ?? 0 }
 }

@@ -16,8 +16,11 @@ const marksPerEntry = 64
 const marksOfFrame = 2_048
 
 const [opening, closing, ampersand, equals] = Buffer.from('<>&=') as unknown as [number, number, number, number]
-const entryStart = '<Contents>'
-const entryEnd = '</Contents>'
+/** The elements of objects and of folders. */
+const entryElements = [
+  ['<Contents>', '</Contents>'],
+  ['<CommonPrefixes>', '</CommonPrefixes>'],
+] as const
 
 /** Throws ObjectStoreError `unavailable` for a reply that takes more work to parse than a page of `entriesMax` entries. */
 export function refuseHeavyList(text: Buffer, entriesMax: number): void {
@@ -46,13 +49,15 @@ export function refuseHeavyList(text: Buffer, entriesMax: number): void {
 function refuseHeavyEntries(text: Buffer, entriesMax: number): void {
   let entries = 0
   let entriesBytes = 0
-  for (let start = text.indexOf(entryStart); start >= 0; ) {
-    if (++entries > entriesMax) throw refused(`a page with more than the ${entriesMax} entries that were asked for`)
-    const end = text.indexOf(entryEnd, start)
-    const bytes = (end < 0 ? text.length : end + entryEnd.length) - start
-    if (bytes > entryMaxBytes) throw refused(`an entry of more than ${entryMaxBytes} bytes`)
-    entriesBytes += bytes
-    start = text.indexOf(entryStart, start + bytes)
+  for (const [entryStart, entryEnd] of entryElements) {
+    for (let start = text.indexOf(entryStart); start >= 0; ) {
+      if (++entries > entriesMax) throw refused(`a page with more than the ${entriesMax} entries that were asked for`)
+      const end = text.indexOf(entryEnd, start)
+      const bytes = (end < 0 ? text.length : end + entryEnd.length) - start
+      if (bytes > entryMaxBytes) throw refused(`an entry of more than ${entryMaxBytes} bytes`)
+      entriesBytes += bytes
+      start = text.indexOf(entryStart, start + bytes)
+    }
   }
   if (text.length - entriesBytes > frameMaxBytes) throw refused(`more than ${frameMaxBytes} bytes beside the entries of a page`)
 }

@@ -2,10 +2,10 @@
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { Readable } from 'node:stream'
-import { type _Object, GetBucketVersioningCommand, ListObjectsV2Command, type ListObjectsV2CommandInput, S3Client } from '@aws-sdk/client-s3'
+import { type _Object, type CommonPrefix, GetBucketVersioningCommand, ListObjectsV2Command, type ListObjectsV2CommandInput, S3Client } from '@aws-sdk/client-s3'
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler'
 import { outsideStoreTime } from '../../store-time.ts'
-import { compareKeys, type ListedObject, type ListOptions, type ListPage, listPageMax, ObjectStoreError } from '../object-store.ts'
+import { afterAllBelow, compareKeys, type ListedObject, type ListOptions, type ListPage, listPageMax, ObjectStoreError } from '../object-store.ts'
 import { bucketUrl, isAwsEndpoint, isPathForced } from './s3-endpoint.ts'
 import { etagOf, substituteEtag } from './s3-etags.ts'
 import { frameMaxBytes, refused, refuseHeavyList } from './s3-list-scan.ts'
@@ -61,27 +61,38 @@ export class S3Lists {
    * errors of the SDK. Throws ObjectStoreError for a list that does not advance, because its pages would never end, and `small-pages` when the page needs
    * too many replies.
    */
-  async page({ prefix, limit = listPageMax, startAfter }: ListOptions, abortSignal: AbortSignal): Promise<ListPage> {
+  async page({ prefix, limit = listPageMax, startAfter, byFolder = false }: ListOptions, abortSignal: AbortSignal): Promise<ListPage> {
     const entriesMax = Math.min(limit, listPageMax)
     const objects: ListedObject[] = []
+    const folders: string[] = []
+    const pageTo = (next: string | null): ListPage => (byFolder ? { objects, folders, next } : { objects, next })
+    let last = startAfter
     let from: From = startAfter === undefined ? {} : { StartAfter: startAfter }
     for (let replies = 0; replies < repliesMax; replies++) {
-      const last = objects.at(-1)?.key ?? startAfter
-      const command = new ListObjectsV2Command({ Bucket: this.#bucket, Prefix: prefix, MaxKeys: entriesMax - objects.length, ...from })
+      const left = entriesMax - objects.length - folders.length
+      const folding = byFolder ? { Delimiter: '/' } : {}
+      const command = new ListObjectsV2Command({ Bucket: this.#bucket, Prefix: prefix, MaxKeys: left, ...folding, ...from })
       const reply = await this.#client.send(command, { abortSignal })
       const listed = (reply.Contents ?? []).map(listedOf)
-      if (objects.length + listed.length > entriesMax) throw tooManyEntries(entriesMax)
-      if (listed.some(({ key }) => Buffer.byteLength(key) > listedKeyMaxBytes)) throw refused(`a key of more than ${listedKeyMaxBytes} bytes`)
+      const folded = byFolder ? foldersOf(reply.CommonPrefixes, prefix) : []
+      if (listed.length + folded.length > left) throw tooManyEntries(entriesMax)
+      if ([...listed.map(({ key }) => key), ...folded].some(key => Buffer.byteLength(key) > listedKeyMaxBytes))
+        throw refused(`a key of more than ${listedKeyMaxBytes} bytes`)
       for (const object of listed) objects.push(object)
-      if (reply.IsTruncated !== true) return { objects, next: null }
-      const next = listed.at(-1)?.key
+      for (const folder of folded) folders.push(folder)
+      if (reply.IsTruncated !== true) return pageTo(null)
+      const next = lastOf(listed.at(-1)?.key, folded.at(-1))
       if (next === undefined && reply.NextContinuationToken === undefined) throw doesNotGoOn()
       if (next !== undefined && last !== undefined && compareKeys(next, last) <= 0) throw doesNotGoOn()
-      if (next !== undefined && objects.length === entriesMax) return { objects, next }
+      if (next !== undefined && objects.length + folders.length === entriesMax) return pageTo(next)
+      last = next ?? last
       // Only a reply without keys needs the token of the store. A key is a position that does not depend on the store.
       from = next === undefined ? { ContinuationToken: reply.NextContinuationToken } : { StartAfter: next }
     }
-    throw new ObjectStoreError('small-pages', `the store sent ${objects.length} of ${entriesMax} keys in ${repliesMax} replies, and says that there are more`)
+    throw new ObjectStoreError(
+      'small-pages',
+      `the store sent ${objects.length + folders.length} of ${entriesMax} keys in ${repliesMax} replies, and says that there are more`,
+    )
   }
 
   /** Returns the versioning state of the bucket. Throws errors of the SDK. */
@@ -157,6 +168,20 @@ type From = Pick<ListObjectsV2CommandInput, 'StartAfter' | 'ContinuationToken'>
 const doesNotGoOn = (): ObjectStoreError => new ObjectStoreError('unavailable', 'the list of the store does not go on')
 
 const tooManyEntries = (entriesMax: number): ObjectStoreError => refused(`a page with more than the ${entriesMax} entries that were asked for`)
+
+/** Returns the folders of a reply. Throws for a folder outside of the prefix. */
+function foldersOf(found: readonly CommonPrefix[] | undefined, prefix: string): string[] {
+  const folders = (found ?? []).map(({ Prefix: folder = '' }) => folder)
+  if (folders.some(folder => !folder.startsWith(prefix) || !folder.endsWith('/'))) throw refused('a folder that was not asked for')
+  return folders
+}
+
+/** Returns the position after the last key and the last folder of a reply. Returns undefined when it has neither. */
+function lastOf(key: string | undefined, folder: string | undefined): string | undefined {
+  if (folder === undefined) return key
+  const position = folder + afterAllBelow
+  return key !== undefined && compareKeys(key, position) > 0 ? key : position
+}
 
 /** Returns one entry of a list. An invalid size or time counts as missing. */
 function listedOf({ Key: key = '', ETag: etag, Size: size = 0, LastModified: modified }: _Object): ListedObject {
