@@ -1,4 +1,4 @@
--- Sums of usage by caller and by hour, latencies of an organisation, the routes that a call tried, and an index that finds a call by its request id.
+-- Sums of usage by caller and by hour, and latencies of an organisation.
 --
 -- Reports with filters by agent, person and workspace read `usage_days_by_caller`. Reports by hour read `usage_hours_by_caller`, whose rows are deleted after
 -- a month. An hour is one of the 24 hours of an Indian day, so the hours of a day add up to the day. Absent is 0, because a primary key takes no null.
@@ -67,7 +67,8 @@ create table usage_hours_by_caller (
 );
 create index usage_hours_by_caller_by_day on usage_hours_by_caller (day);
 
--- How many served calls of an organisation took how long, in the buckets of model_latencies.
+-- How many served calls of an organisation took how long, in the buckets of model_latencies. Each call is in four rows: of its model and provider, of its
+-- model (provider ''), of its provider (model ''), and of all (both ''). So every report reads a few rows a day.
 create table usage_day_latencies (
   org_id int not null,
   day date not null,
@@ -75,7 +76,7 @@ create table usage_day_latencies (
   provider text not null,
   bucket smallint not null,
   requests bigint not null,
-  primary key (org_id, day, model, provider, bucket)
+  primary key (org_id, model, provider, day, bucket)
 );
 
 create table usage_hour_latencies (
@@ -86,13 +87,9 @@ create table usage_hour_latencies (
   provider text not null,
   bucket smallint not null,
   requests bigint not null,
-  primary key (org_id, day, hour, model, provider, bucket)
+  primary key (org_id, model, provider, day, hour, bucket)
 );
 create index usage_hour_latencies_by_day on usage_hour_latencies (day);
-
--- Attempts that failed before the call ended, as JSON of the gateway's own words. Null for most calls.
-alter table usage_events add column tried text;
-create index usage_events_by_request on usage_events using hash (request_id);
 
 -- The sums by day say which models have a name of their own on that day.
 insert into usage_days_by_caller
@@ -115,12 +112,19 @@ from usage_events e left join (select distinct org_id, day, model from usage_day
 where e.day > current_date - 33 group by 1, 2, 3, 4, 5, 6, 7, 8, 9;
 
 insert into usage_day_latencies
-select e.org_id, e.day, coalesce(known.model, '(others)'), provider, least(200, floor(8 * ln(greatest(latency_ms, 1)::float8) / ln(2::float8)))::smallint, count(*)
-from usage_events e left join (select distinct org_id, day, model from usage_days) known on known.org_id = e.org_id and known.day = e.day and known.model = e.model
-where outcome = 'ok' and status < 400 group by 1, 2, 3, 4, 5;
+select org_id, day, coalesce(model, ''), coalesce(provider, ''), bucket, count(*)
+from (
+  select e.org_id, e.day, coalesce(known.model, '(others)') as model, provider,
+    least(200, floor(8 * ln(greatest(latency_ms, 1)::float8) / ln(2::float8)))::smallint as bucket
+  from usage_events e left join (select distinct org_id, day, model from usage_days) known on known.org_id = e.org_id and known.day = e.day and known.model = e.model
+  where outcome = 'ok' and status < 400) served
+group by org_id, day, bucket, cube (model, provider);
 
 insert into usage_hour_latencies
-select e.org_id, e.day, extract(hour from at at time zone 'Asia/Kolkata')::smallint, coalesce(known.model, '(others)'), provider,
-  least(200, floor(8 * ln(greatest(latency_ms, 1)::float8) / ln(2::float8)))::smallint, count(*)
-from usage_events e left join (select distinct org_id, day, model from usage_days) known on known.org_id = e.org_id and known.day = e.day and known.model = e.model
-where outcome = 'ok' and status < 400 and e.day > current_date - 33 group by 1, 2, 3, 4, 5, 6;
+select org_id, day, hour, coalesce(model, ''), coalesce(provider, ''), bucket, count(*)
+from (
+  select e.org_id, e.day, extract(hour from at at time zone 'Asia/Kolkata')::smallint as hour, coalesce(known.model, '(others)') as model, provider,
+    least(200, floor(8 * ln(greatest(latency_ms, 1)::float8) / ln(2::float8)))::smallint as bucket
+  from usage_events e left join (select distinct org_id, day, model from usage_days) known on known.org_id = e.org_id and known.day = e.day and known.model = e.model
+  where outcome = 'ok' and status < 400 and e.day > current_date - 33) served
+group by org_id, day, hour, bucket, cube (model, provider);

@@ -47,7 +47,8 @@ const report = z.object({
     .optional()
     .describe('With group_by=day: IST days on which there was any.'),
 })
-const reportSummary = 'Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider.'
+const reportSummary =
+  'Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider.'
 const csvSummary = 'The usage of the organisation in a span of IST days (default: this month to date) as CSV, a line a day, model and provider.'
 
 /** The report for keys and for sessions. */

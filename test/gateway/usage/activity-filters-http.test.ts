@@ -132,7 +132,11 @@ describe('filters of activity', () => {
             expect(figures(json.model_providers.flatMap(({ providers }: Json) => providers))).toEqual(expected)
             const served = matching.filter(({ outcome }) => outcome === 'ok').length
             expect([json.latency.calls, json.latency.by.reduce((sum: number, { calls }: Json) => sum + calls, 0)]).toEqual([served, served])
-            const csv = (await org.read(`?${query}&format=csv`)).text.trim().split('\r\n').slice(1).map(line => line.split(','))
+            const csv = (await org.read(`?${query}&format=csv`)).text
+              .trim()
+              .split('\r\n')
+              .slice(1)
+              .map(line => line.split(','))
             const column = (at: number) => csv.reduce((sum, cells) => sum + Number(cells[at]), 0)
             expect([column(3), column(9), column(12)]).toEqual([matching.length, cost, errors])
           }
@@ -167,7 +171,14 @@ describe('filters of activity', () => {
 
   test('a report by hour takes at most 3 days of the last 32', async () => {
     const org = await newOrg('Hour spans')
-    for (const query of ['?group=hour&from=2026-11-19', '?group=hour&from=2026-10-20&to=2026-10-21', '?group=minute', '?uid=0', '?workspace_id=x', '?provider=']) {
+    for (const query of [
+      '?group=hour&from=2026-11-19',
+      '?group=hour&from=2026-10-20&to=2026-10-21',
+      '?group=minute',
+      '?uid=0',
+      '?workspace_id=x',
+      '?provider=',
+    ]) {
       const { status, json } = await org.read(query)
       expect([query, status, json.error.code]).toEqual([query, 400, 'bad_request'])
     }
@@ -291,7 +302,14 @@ describe('filters of activity', () => {
   test('filters with ids of another organisation match nothing', async () => {
     const [org, other] = [await newOrg('Mine'), await newOrg('Theirs')]
     await other.put([{ atMs: noon, agentId: 77, userId: other.userId, workspaceId: 78, keyId: other.keyId, provider: 'alpha' }])
-    for (const filter of ['agent_id=77', `uid=${other.userId}`, 'workspace_id=78', `key_id=${other.keyId}`, `key_id=${other.keyId}&agent_id=77`, 'provider=alpha'])
+    for (const filter of [
+      'agent_id=77',
+      `uid=${other.userId}`,
+      'workspace_id=78',
+      `key_id=${other.keyId}`,
+      `key_id=${other.keyId}&agent_id=77`,
+      'provider=alpha',
+    ])
       for (const group of ['', '&group=hour']) {
         const { json } = await org.read(`?${filter}${group}`)
         expect([filter, json.totals.requests, json.days, json.by_agent ?? [], json.by_member ?? []]).toEqual([filter, 0, [], [], []])

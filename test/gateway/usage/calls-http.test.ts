@@ -158,12 +158,23 @@ describe('filters of single calls', () => {
 
   test('an unknown value of a filter gets 400 bad_request, and ids of another organisation match nothing', async () => {
     const [org, other] = [await newOrg('Unknown'), await newOrg('Others')]
-    for (const query of ['from=2026-02-30', 'to=x', 'from=2026-11-22&to=2026-11-21', 'outcome=bad', 'kind=video', 'uid=0', 'workspace_id=x', 'provider=', 'request_id=']) {
+    for (const query of [
+      'from=2026-02-30',
+      'to=x',
+      'from=2026-11-22&to=2026-11-21',
+      'outcome=bad',
+      'kind=video',
+      'uid=0',
+      'workspace_id=x',
+      'provider=',
+      'request_id=',
+    ]) {
       const { status, json } = await org.read(`?${query}`)
       expect([query, status, json.error.code]).toEqual([query, 400, 'bad_request'])
     }
     await other.put([{ atMs: noon, userId: 11, workspaceId: 21, requestId: 'req_other' }])
-    for (const query of ['uid=11', 'workspace_id=21', 'request_id=req_other']) expect((await org.read(`?${query}`)).json).toEqual({ events: [], next_before: null })
+    for (const query of ['uid=11', 'workspace_id=21', 'request_id=req_other'])
+      expect((await org.read(`?${query}`)).json).toEqual({ events: [], next_before: null })
   })
 })
 
@@ -179,11 +190,22 @@ describe('one call in full', () => {
     const { json, text } = await org.read(`/${sent.requestId}`)
     expect([json.request_id, json.calls.length]).toEqual([sent.requestId, 1])
     const [call] = json.calls
-    expect(call).toMatchObject({ request_id: sent.requestId, outcome: 'ok', status: 200, agent_id: made.id, agent_name: 'reader', uid: org.userId, kind: 'chat', images: 0 })
+    expect(call).toMatchObject({
+      request_id: sent.requestId,
+      outcome: 'ok',
+      status: 200,
+      agent_id: made.id,
+      agent_name: 'reader',
+      uid: org.userId,
+      kind: 'chat',
+      images: 0,
+    })
     const served = call.routes.at(-1)
     expect([served.outcome, served.reason, served.provider, served.model]).toEqual(['answered', null, call.provider, call.model])
     const failed = call.routes.slice(0, -1)
-    expect(failed.map(({ outcome, reason }: Json) => [outcome, reason])).toEqual(failed.map(({ provider }: Json) => ['failed', provider === 'alpha' ? '503' : '429']))
+    expect(failed.map(({ outcome, reason }: Json) => [outcome, reason])).toEqual(
+      failed.map(({ provider }: Json) => ['failed', provider === 'alpha' ? '503' : '429']),
+    )
     expect(new Set(call.routes.map(({ provider }: Json) => provider))).toEqual(new Set(['alpha', 'beta', 'indus']))
     for (const { ms } of call.routes) expect(ms).toBeGreaterThanOrEqual(0)
     expect(text).not.toMatch(/zqsaidzq|zqprovidersaidzq/)

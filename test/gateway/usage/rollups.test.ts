@@ -106,15 +106,19 @@ describe('sums of usage by day', () => {
     expect(await stored(byCallerHour)).toEqual(grouped(all, e => [e.orgId, istDay(e.atMs), istHour(e.atMs), ...callerOf(e)]))
     expect(await stored(byMember)).toEqual(grouped(all, e => [e.orgId, istDay(e.atMs), e.userId ?? 0]))
     const served = all.filter(({ outcome, status }) => outcome === 'ok' && status < 400)
-    const counted = (keyOf: (e: UsageEvent) => readonly unknown[]) => grouped(served, keyOf).map(row => row.split('|').slice(0, -5).join('|'))
     const bucketOf = (e: UsageEvent) => latencyBucket(Math.round(e.latencyMs))
-    expect(await stored(dayLatencies)).toEqual(counted(e => [e.orgId, istDay(e.atMs), modelOf(e), e.provider, bucketOf(e)]).sort())
-    expect(await stored(hourLatencies)).toEqual(counted(e => [e.orgId, istDay(e.atMs), istHour(e.atMs), modelOf(e), e.provider, bucketOf(e)]).sort())
+    /** Each call counts for its model and provider, for each of them, and for all. */
+    const counted = (spanOf: (e: UsageEvent) => readonly unknown[]): string[] =>
+      [false, true].flatMap(anyModel =>
+        [false, true].flatMap(anyProvider =>
+          grouped(served, e => [e.orgId, ...spanOf(e), anyModel ? '' : modelOf(e), anyProvider ? '' : e.provider, bucketOf(e)]).map(row =>
+            row.split('|').slice(0, -5).join('|'),
+          ),
+        ),
+      )
+    expect(await stored(dayLatencies)).toEqual(counted(e => [istDay(e.atMs)]).sort())
+    expect(await stored(hourLatencies)).toEqual(counted(e => [istDay(e.atMs), istHour(e.atMs)]).sort())
   }
-  /** The Monday of 31 October and 1 November, or the next Monday. */
-  const weekOf = (event: UsageEvent): string => (istDay(event.atMs) < '2026-11-02' ? '2026-10-26' : '2026-11-02')
-  const weeksOf = (events: readonly UsageEvent[]): string[] =>
-    ['', null].flatMap(all => grouped(events, e => [e.orgId, all ?? modelOf(e), weekOf(e), e.keyId ?? 0])).sort()
   const flag = (value: boolean): string => (value ? 't' : 'f')
 
   test('every table contains the sums of its events, at the edges of IST days and months, and no event counts twice', async () => {

@@ -31,7 +31,10 @@ export const activityEndpoints = {
       query: z.object({
         from: z.string().optional().describe('First IST day, YYYY-MM-DD. Default: the 29th before `to`; with group=hour: `to`.'),
         to: z.string().optional().describe('Last IST day, YYYY-MM-DD; included. Default: today. At most 366 days.'),
-        group: z.enum(['day', 'hour']).optional().describe(`hour: \`hours\` as well, for at most ${hourSpanDaysMax} days of the last 32. Hours are those of IST days.`),
+        group: z
+          .enum(['day', 'hour'])
+          .optional()
+          .describe(`hour: \`hours\` as well, for at most ${hourSpanDaysMax} days of the last 32. Hours are those of IST days.`),
         ...callFilters,
         format: z.enum(['json', 'csv']).optional().describe('csv: a line a day or hour, model and provider.'),
       }),
@@ -53,9 +56,13 @@ export const activityEndpoints = {
       by_agent: z
         .array(z.object({ agent_id: z.int().nullable(), name: z.string().nullable(), others, ...figures }))
         .nullable()
-        .describe(`The ${callersMax} registered agents with most value, calls without one (agent_id null, others 0), and all other agents in one row. null with key_id alone.`),
+        .describe(
+          `The ${callersMax} registered agents with most value, calls without one (agent_id null, others 0), and all other agents in one row. null with key_id alone.`,
+        ),
       by_member: z
-        .array(z.object({ uid: z.int().nullable(), name: z.string().nullable(), email: z.string().nullable().describe('Of a present member.'), others, ...figures }))
+        .array(
+          z.object({ uid: z.int().nullable(), name: z.string().nullable(), email: z.string().nullable().describe('Of a present member.'), others, ...figures }),
+        )
         .nullable()
         .describe(`The ${callersMax} people with most value, calls of keys without a person, and all other people in one row. null with key_id alone.`),
       model_providers: z.array(

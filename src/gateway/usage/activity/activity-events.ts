@@ -97,7 +97,8 @@ export class ActivityEvents {
     if (requestId.length > requestIdMaxChars || requestId.includes('\u0000')) throw fail('not_found')
     await this.#deps.journal.flushNow()
     const rows = await this.#deps.db.many(findCalls, orgId, requestId, callsMax)
-    if (rows.length === 0) throw fail('not_found', { message: 'No call with this request id. Calls are written when they end, and are kept for USAGE_KEEP_DAYS days.' })
+    if (rows.length === 0)
+      throw fail('not_found', { message: 'No call with this request id. Calls are written when they end, and are kept for USAGE_KEEP_DAYS days.' })
     return rows
   }
 
@@ -174,7 +175,8 @@ const isScan = ({ model, provider, keyId, agentId, userId, workspaceId, kind, ou
   isFailed === true || [model, provider, keyId, agentId, userId, workspaceId, kind, outcome].some(value => value !== undefined)
 
 /** Returns true when every match counts as an error. */
-const onlyFailed = ({ outcome, isFailed }: EventFilters): boolean => isFailed === true || (outcome !== undefined && outcome !== 'ok' && outcome !== 'client_gone')
+const onlyFailed = ({ outcome, isFailed }: EventFilters): boolean =>
+  isFailed === true || (outcome !== undefined && outcome !== 'ok' && outcome !== 'client_gone')
 
 const matchOf = ({ model, keyId, agentId, isFailed, provider, outcome, kind, workspaceId, userId }: EventFilters) =>
   [

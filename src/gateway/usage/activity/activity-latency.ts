@@ -35,7 +35,7 @@ export async function latencyOf(db: Queryable, of: ActivityAsk, isOfEvents: bool
 function read(db: Queryable, of: ActivityAsk, isOfEvents: boolean): Promise<LatencyRow[]> {
   const { orgId, span, group, filters } = of
   if (isOfEvents) return db.many(sumEventLatencies, ...eventParams(of, 1), group === 'hour')
-  return db.many(group === 'hour' ? sumHourLatencies : sumDayLatencies, orgId, span.from, span.to, filters.model ?? null, filters.provider ?? null)
+  return db.many(group === 'hour' ? sumHourLatencies : sumDayLatencies, orgId, span.from, span.to, filters.model ?? '', filters.provider ?? '')
 }
 
 function percentilesOf(rows: readonly LatencyRow[]): Percentiles {

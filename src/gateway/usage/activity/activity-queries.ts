@@ -64,20 +64,18 @@ export interface LatencyRow {
   readonly requests: bigint
 }
 
-type OfModel = [orgId: number, from: string, to: string, model: string | null, provider: string | null]
-const ofModel = `org_id = $1::int and day between $2::date and $3::date and ($4::text is null or model = $4::text)
-     and ($5::text is null or provider = $5::text)`
+/** Model '' means all models together, and provider '' all providers. */
+type OfModel = [orgId: number, from: string, to: string, model: string, provider: string]
+const ofModel = 'org_id = $1::int and day between $2::date and $3::date and model = $4::text and provider = $5::text'
 
 export const sumDayLatencies = statement<OfModel, LatencyRow>(
   'usage.sum_day_latencies',
-  `select day as "day", null::smallint as "hour", bucket as "bucket", sum(requests)::bigint as "requests" from usage_day_latencies where ${ofModel}
-   group by 1, 3 order by 1, 3`,
+  `select day as "day", null::smallint as "hour", bucket as "bucket", requests as "requests" from usage_day_latencies where ${ofModel} order by 1, 3`,
 )
 
 export const sumHourLatencies = statement<OfModel, LatencyRow>(
   'usage.sum_hour_latencies',
-  `select day as "day", hour as "hour", bucket as "bucket", sum(requests)::bigint as "requests" from usage_hour_latencies where ${ofModel}
-   group by 1, 2, 3 order by 1, 2, 3`,
+  `select day as "day", hour as "hour", bucket as "bucket", requests as "requests" from usage_hour_latencies where ${ofModel} order by 1, 2, 3`,
 )
 
 /** Returns the latencies of single calls, by hour if `byHour` is true. The limit of models is ignored. */

@@ -36,13 +36,18 @@ export type ActivityLine = TotalsRow & { readonly day: string; readonly hour: nu
 
 const rawSums = ['requests', 'errors', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'cache_write_tokens', 'value_uinr', 'cost_uinr']
 
+const addedSums = rawSums.map(sum => `sum(${sum}) as ${sum}`).join(', ')
+
 /** The SQL of one source. */
 interface Shape {
   /** Rows with the columns of a table of sums. */
   readonly rows: string
   readonly hasHours: boolean
-  /** Rows of sums by `agent_id` and by `user_id`. Null when the source does not know them. */
-  readonly callers: { readonly agents: string; readonly members: string } | null
+  /**
+   * Rows of sums by `agent_id` and by `user_id`: from a table of each, or from rows that have both, which are first added up by caller. Null when the source does
+   * not know them.
+   */
+  readonly callers: { readonly agents: string; readonly members: string } | { readonly both: string } | null
 }
 
 const ofSpan = 'org_id = $1::int and day between $2::date and $3::date'
@@ -52,7 +57,7 @@ const sameIfGiven = (column: string, parameter: string): string => `(${parameter
 const [isAgent, isMember, isWorkspace] = [same('agent_id', '$7'), same('user_id', '$8'), same('workspace_id', '$9')]
 const [maybeAgent, maybeMember, maybeWorkspace] = [sameIfGiven('agent_id', '$7'), sameIfGiven('user_id', '$8'), sameIfGiven('workspace_id', '$9')]
 
-const inRows = { agents: 'found', members: 'found' }
+const inRows = { both: 'found' }
 const summed = (table: string, where: string, columns = ''): string =>
   `select day, model, provider, byok, ${columns}${rawSums.join(', ')} from ${table} where ${ofSpan} and ${ofModel} and ${where}`
 const callerDays = (where: string): Shape => ({
@@ -72,13 +77,13 @@ export const eventRows = `select day, id, at, model, provider, byok, coalesce(ag
      where ${ofModel} and ${maybeAgent} and ${maybeMember} and ${maybeWorkspace} and ($10::int is null or coalesce(key_id, 0) = $10::int)`
 
 const days = { rows: summed('usage_days', 'true'), hasHours: false } as const
-const ofFiltered = `(select * from usage_days_by_caller where ${ofSpan} and ${ofModel}) as callers`
-const ofAll = (table: string): string => `(select * from ${table} where ${ofSpan}) as callers`
+const ofFiltered = `(select * from usage_days_by_caller where ${ofSpan} and ${ofModel}) as filtered`
+const ofAll = (table: string): string => `(select * from ${table} where ${ofSpan}) as used_by`
 
 const shapes = {
   org: { ...days, callers: { agents: ofAll('usage_days_by_agent'), members: ofAll('usage_days_by_member') } },
   /** With a filter by model or provider, only the sums by caller know agents and members. */
-  org_filtered: { ...days, callers: { agents: ofFiltered, members: ofFiltered } },
+  org_filtered: { ...days, callers: { both: ofFiltered } },
   key: { rows: summed('usage_days_by_key_model', 'key_id = $7::int'), hasHours: false, callers: null },
   agent: callerDays(`${isAgent} and ${maybeMember} and ${maybeWorkspace}`),
   member: callerDays(`${maybeAgent} and ${isMember} and ${maybeWorkspace}`),
@@ -134,7 +139,7 @@ function topCallers(part: 'agent' | 'member', from: string, column: string, name
    from (
      select min(id) as id, case when min(place) > ${callersMax} then count(*) else 0 end as others, ${sumColumns} from (
        select s.*, row_number() over (partition by id = 0 order by value_uinr desc, requests desc, id) as place from (
-         select ${column} as id, ${rawSums.map(sum => `sum(${sum}) as ${sum}`).join(', ')} from ${from} group by 1) s) placed
+         select ${column} as id, ${addedSums} from ${from} group by 1) s) placed
      group by case when id = 0 then 0 else least(place, ${callersMax + 1}) end) c
    left join ${names} on n.id = c.id and c.others = 0`
 }
@@ -150,16 +155,17 @@ function sumsOf({ rows, hasHours, callers }: Shape): string {
    top as (select model from found group by model order by sum(value_uinr) desc, sum(requests) desc, model limit $4::int),
    used as (
      select r.day, ${hasHours ? 'r.hour, ' : ''}coalesce(top.model, '${otherModels}') as model, r.provider, r.byok, ${rawSums.map(sum => `r.${sum}`).join(', ')}
-     from found r left join top on top.model = r.model)
+     from found r left join top on top.model = r.model)${
+       callers !== null && 'both' in callers ? `,\n   callers as (select agent_id, user_id, ${addedSums} from ${callers.both} group by 1, 2)` : ''
+     }
    select 'model' as "part", day as "day", ${hour} as "hour", model as "model", provider as "provider", ${sumColumns}, ${byok}, null::int as "id",
      0::bigint as "others", null::text as "name", null::text as "email"
-   from used group by grouping sets (${sets})${
-     callers === null
-       ? ''
-       : ` union all ${topCallers('agent', callers.agents, 'agent_id', agentNames)} union all ${topCallers('member', callers.members, 'user_id', memberNames)}`
-   }
+   from used group by grouping sets (${sets})${callers === null ? '' : listsOf('both' in callers ? { agents: 'callers', members: 'callers' } : callers)}
    order by "part", "day", "hour", "valueUinr" desc, "requests" desc, "model", "provider", "others", "id"`
 }
+
+const listsOf = ({ agents, members }: { readonly agents: string; readonly members: string }): string =>
+  ` union all ${topCallers('agent', agents, 'agent_id', agentNames)} union all ${topCallers('member', members, 'user_id', memberNames)}`
 
 function linesOf({ rows, hasHours }: Shape): string {
   const hour = hasHours ? 'hour' : 'null::smallint'

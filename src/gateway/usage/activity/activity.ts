@@ -132,7 +132,8 @@ export class Activity {
       const key = await db.maybe(findKeyName, orgId, keyId)
       return [{ ...sumOf(totals), keyId: keyId === 0 ? null : keyId, name: key?.name ?? null, revoked: key?.revoked ?? null }]
     }
-    if ([provider, agentId, userId, workspaceId].some(value => value !== undefined)) return mayRead ? db.many(topKeysOfEvents, ...eventParams(of, topMax)) : null
+    if ([provider, agentId, userId, workspaceId].some(value => value !== undefined))
+      return mayRead ? db.many(topKeysOfEvents, ...eventParams(of, topMax)) : null
     if (model === undefined) return keys.slice(0, topMax)
     const { headTo, tailFrom } = weeksIn(span)
     return db.many(topKeysOfModel, orgId, span.from, headTo, tailFrom, span.to, topMax, model)

@@ -29,5 +29,8 @@ export function routesOf(call: CallRow): readonly CallRoute[] {
   if (!hasOwn) return failed
   const { provider, model, residency, byok, outcome, status, latencyMs } = call
   const ms = Math.max(0, latencyMs - failed.reduce((sum, route) => sum + route.ms, 0))
-  return [...failed, { provider, model, residency, byok, outcome: outcome === 'ok' ? 'answered' : outcome, reason: outcome === 'failed' ? String(status) : null, ms }]
+  return [
+    ...failed,
+    { provider, model, residency, byok, outcome: outcome === 'ok' ? 'answered' : outcome, reason: outcome === 'failed' ? String(status) : null, ms },
+  ]
 }

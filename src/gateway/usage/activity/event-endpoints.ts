@@ -158,7 +158,8 @@ export const eventEndpoints = {
     auth: 'session',
     access: {},
     tag: 'usage',
-    summary: 'What is kept of the calls of one request, with the routes that were tried and without content. Most requests make one call, the image panel several.',
+    summary:
+      'What is kept of the calls of one request, with the routes that were tried and without content. Most requests make one call, the image panel several.',
     input: { path: z.object({ request_id: z.string().describe('The x-request-id of the reply.') }) },
     output: z.object({ request_id: z.string(), calls: z.array(wholeCall).describe('Oldest first.') }),
     errors: ['not_found', 'database_unavailable'],

@@ -43,8 +43,7 @@ export async function deleteOldUsage({ db, clock, log, keepDays }: RetentionDeps
 /** Deletes sums by hour that no report shows any more, in batches. It stops early when the signal aborts. */
 export async function deleteOldHours({ db, clock }: Pick<RetentionDeps, 'db' | 'clock'>, signal: AbortSignal): Promise<void> {
   const firstKept = istDay(clock.nowMs() - (hourDaysKept - 1) * dayMs)
-  for (const deletion of deleteOldHourSums)
-    for (let count = batch; count === batch && !signal.aborted; ) count = await db.exec(deletion, firstKept, batch)
+  for (const deletion of deleteOldHourSums) for (let count = batch; count === batch && !signal.aborted; ) count = await db.exec(deletion, firstKept, batch)
 }
 
 async function drop(db: Db, name: string, log: Log): Promise<void> {

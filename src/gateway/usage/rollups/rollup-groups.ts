@@ -3,8 +3,8 @@
  * and a few additions of numbers. Only money is added as bigint, because only money can exceed 2^53 in one flush.
  */
 import { latencyBucket } from '../../../platform/observe/latency-buckets.ts'
-import type { BoundedNames } from '../events/bounded-names.ts'
 import { istHour } from '../../../platform/values/ist-time.ts'
+import type { BoundedNames } from '../events/bounded-names.ts'
 import { istDays, modelText, tokensOf, wholeMs } from '../events/columns.ts'
 import type { UsageEvent } from '../events/record.ts'
 

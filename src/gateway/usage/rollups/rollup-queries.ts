@@ -76,18 +76,19 @@ export const addToCallerHours = statement<[rows: string]>(
    on conflict (org_id, day, hour, ${callerColumns}) do update set ${added(sums)}`,
 )
 
+/** Model '' means all models together, and provider '' all providers. */
 export const addToDayLatencies = statement<[rows: string]>(
   'usage.add_to_day_latencies',
   `insert into usage_day_latencies as sums (org_id, day, model, provider, bucket, requests)
    select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, model text, provider text, bucket smallint, requests bigint)
-   on conflict (org_id, day, model, provider, bucket) do update set ${added(['requests'])}`,
+   on conflict (org_id, model, provider, day, bucket) do update set ${added(['requests'])}`,
 )
 
 export const addToHourLatencies = statement<[rows: string]>(
   'usage.add_to_hour_latencies',
   `insert into usage_hour_latencies as sums (org_id, day, hour, model, provider, bucket, requests)
    select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, hour smallint, model text, provider text, bucket smallint, requests bigint)
-   on conflict (org_id, day, hour, model, provider, bucket) do update set ${added(['requests'])}`,
+   on conflict (org_id, model, provider, day, hour, bucket) do update set ${added(['requests'])}`,
 )
 
 export const addToModelDays = statement<[rows: string]>(

@@ -3,8 +3,8 @@
  * operator.
  */
 import { statement } from '../../../platform/db/db.ts'
-import { bucketSql, failedSql, hourSql, servedSql } from '../events/event-sql.ts'
 import { labelsMax, modelsMax, otherLabels, otherModels } from '../events/bounded-names.ts'
+import { bucketSql, failedSql, hourSql, servedSql } from '../events/event-sql.ts'
 
 /** Waits for running flushes, and makes new flushes wait until the transaction ends. */
 export const lockSums = statement<[], { isLocked: boolean }>('usage.lock_sums', 'select pg_advisory_xact_lock(3, 20) is not null as "isLocked"')
@@ -96,21 +96,11 @@ export const rebuildDay = [
     `insert into usage_days_by_member (org_id, day, user_id, ${columns})
      select org_id, day, coalesce(user_id, 0), ${eventSums} from usage_events where day = $1::date group by 1, 2, 3`,
   ),
-  // The rows of days that are too old for sums by hour are deleted by the next run of the retention job.
-  statement<[day: string]>(
-    'usage.sum_up_caller_hours',
-    `insert into usage_hours_by_caller (org_id, day, hour, ${callerColumns}, ${columns})
-     ${boundedEvents} select org_id, day, ${hourSql}, ${callerValues}, ${eventSums} from events group by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
-  ),
   statement<[day: string]>(
     'usage.sum_up_day_latencies',
     `insert into usage_day_latencies (org_id, day, model, provider, bucket, requests)
-     ${boundedEvents} select org_id, day, summed, provider, ${bucketSql}, count(*) from events where ${servedSql} group by 1, 2, 3, 4, 5`,
-  ),
-  statement<[day: string]>(
-    'usage.sum_up_hour_latencies',
-    `insert into usage_hour_latencies (org_id, day, hour, model, provider, bucket, requests)
-     ${boundedEvents} select org_id, day, ${hourSql}, summed, provider, ${bucketSql}, count(*) from events where ${servedSql} group by 1, 2, 3, 4, 5, 6`,
+     ${boundedEvents} select org_id, day, coalesce(summed, ''), coalesce(provider, ''), bucket, count(*)
+     from (select *, ${bucketSql} as bucket from events where ${servedSql}) served group by org_id, day, bucket, cube (summed, provider)`,
   ),
   statement<[day: string]>(
     'usage.sum_up_model_days',
@@ -126,6 +116,21 @@ export const rebuildDay = [
     `insert into model_latencies (day, model, bucket, shard, requests)
      ${boundedEvents} select day, ${publicName}, ${bucketSql}, 0, count(*)
      from events where ${onOurs} and ${servedSql} group by 1, 2, 3`,
+  ),
+] as const
+
+/** The statements that insert the sums by hour of one day. They run after `rebuildDay`, if the sums by hour of the day are still kept. */
+export const rebuildHours = [
+  statement<[day: string]>(
+    'usage.sum_up_caller_hours',
+    `insert into usage_hours_by_caller (org_id, day, hour, ${callerColumns}, ${columns})
+     ${boundedEvents} select org_id, day, ${hourSql}, ${callerValues}, ${eventSums} from events group by 1, 2, 3, 4, 5, 6, 7, 8, 9`,
+  ),
+  statement<[day: string]>(
+    'usage.sum_up_hour_latencies',
+    `insert into usage_hour_latencies (org_id, day, hour, model, provider, bucket, requests)
+     ${boundedEvents} select org_id, day, hour, coalesce(summed, ''), coalesce(provider, ''), bucket, count(*)
+     from (select *, ${hourSql} as hour, ${bucketSql} as bucket from events where ${servedSql}) served group by org_id, day, hour, bucket, cube (summed, provider)`,
   ),
 ] as const
 
@@ -157,7 +162,8 @@ export const disagreeingDays = statement<[from: string, to: string], { day: stri
    members as (
      select day, sum(requests) as requests, sum(value_uinr) as value, sum(cost_uinr) as cost, sum(prompt_tokens + completion_tokens) as tokens
      from usage_days_by_member where day between $1::date and $2::date group by 1),
-   latencies as (select day, sum(requests) as requests from usage_day_latencies where day between $1::date and $2::date group by 1),
+   latencies as (select day, sum(requests) as requests from usage_day_latencies
+     where model = '' and provider = '' and day between $1::date and $2::date group by 1),
    models as (
      select day, sum(requests) as requests, sum(tokens) as tokens from model_days where day between $1::date and $2::date group by 1)
    select events.day as "day", events.requests as "events", coalesce(days.requests, 0)::bigint as "summed", events.value as "eventsUinr",

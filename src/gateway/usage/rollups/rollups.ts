@@ -55,8 +55,8 @@ async function addToRollups(tx: Tx, groups: readonly Group[], shard: number): Pr
   await tx.exec(addToCallerHours, coarser(groups, ['org_id', 'day', 'hour', 'user_id', 'workspace_id', 'agent_id', 'model', 'provider', 'byok']))
   const served = groups.filter(group => group.latencies.size > 0)
   if (served.length > 0) {
-    await tx.exec(addToDayLatencies, latenciesOf(served, ['org_id', 'day', 'model', 'provider']))
-    await tx.exec(addToHourLatencies, latenciesOf(served, ['org_id', 'day', 'hour', 'model', 'provider']))
+    await tx.exec(addToDayLatencies, latenciesOf(served, ['day']))
+    await tx.exec(addToHourLatencies, latenciesOf(served, ['day', 'hour']))
   }
   const { models, latencies } = modelsOf(groups, shard)
   if (models.size > 0) await tx.exec(addToModelDays, jsonOf(models))
@@ -100,12 +100,17 @@ function coarser(groups: readonly Group[], names: readonly (keyof Facts)[]): str
   return jsonOf(rows)
 }
 
-/** Groups the latencies by the named fields only, and returns the rows as JSON. */
+/** Returns latencies as JSON: by model and provider, by each of them, and of all calls. `names` are the other fields. */
 function latenciesOf(groups: readonly Group[], names: readonly (keyof Facts)[]): string {
   const rows: Rows<{ requests: number }> = new Map()
   for (const { facts, latencies } of groups) {
-    const key = Object.fromEntries(names.map(name => [name, facts[name]]))
-    for (const [bucket, requests] of latencies) rowOf(rows, { ...key, bucket }, () => ({ requests: 0 })).requests += requests
+    const span = Object.fromEntries(names.map(name => [name, facts[name]]))
+    for (const [bucket, requests] of latencies)
+      for (const model of new Set(['', facts.model]))
+        for (const provider of new Set(['', facts.provider])) {
+          const key = { org_id: facts.org_id, model, provider, ...span, bucket }
+          rowOf(rows, key, () => ({ requests: 0 })).requests += requests
+        }
   }
   return jsonOf(rows)
 }
