@@ -7,5 +7,5 @@
 -- JSON of the gateway's own words (src/gateway/usage/events/tried-routes.ts). Null for a call without a failed attempt.
 alter table usage_events add column tried text;
 
--- Request ids are random. A hash index has a quarter of the size of an index of the text.
+-- Request ids are random. A hash index has three fifths of the size of an index of the text: 35 bytes for each call.
 create index usage_events_by_request on usage_events using hash (request_id);

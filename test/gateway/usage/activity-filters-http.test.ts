@@ -23,7 +23,12 @@ let app: TestApp
 beforeAll(async () => {
   app = await startApp({ clock, env: { CIRCUIT_FAILURES: '1000' } })
 })
-afterAll(() => app.stop())
+/** The invented calls have values that no budget has counted. */
+const forgetCalls = statement<[]>('test.forget_calls', 'delete from usage_events')
+afterAll(async () => {
+  await app.db.exec(forgetCalls)
+  await app.stop()
+})
 beforeEach(() => clock.moveTo(noon))
 
 // biome-ignore lint/suspicious/noExplicitAny: test assertions read arbitrary JSON.

@@ -184,7 +184,7 @@ describe('one call in full', () => {
     const made = (await app.call('POST', '/v1/me/agents', { name: 'reader' }, { token: org.key })).json
     app.alpha.script({ status: 503, body: { error: { message: 'zqprovidersaidzq' } } })
     app.beta.script({ status: 429, body: { error: { message: 'zqprovidersaidzq' } } })
-    const body = { fallbacks: [], messages: hello }
+    const body = { messages: hello }
     const sent = await chat(org.key, body, { 'x-br-agent-id': 'reader' })
     expect(sent.status).toBe(200)
     const { json, text } = await org.read(`/${sent.requestId}`)

@@ -24,7 +24,7 @@ export interface TriedRoutes {
   readonly failed: readonly TriedRoute[]
 }
 
-/** Maximum length of the text. A chain of ten routes with names of usual length has half of it. */
+/** Maximum length of the text. A chain of ten routes with names of usual length has a quarter of it. */
 export const triedMaxChars = 2_000
 /** The first and the last characters of the text, and the largest number of dials. */
 const frameChars = 10
