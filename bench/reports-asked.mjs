@@ -67,9 +67,9 @@ async function agentToken(url, { key }) {
   return (await post(`/v1/me/agents/${id}/token`, {})).access_token
 }
 
-async function reportsOf(client, { orgId, firstKey, nowMs }) {
+async function reportsOf(client, { orgId, firstKey, firstAgent, nowMs }) {
   const span = days => `from=${istDay(nowMs - (days - 1) * dayMs)}&to=${istDay(nowMs)}`
-  const { rows } = await client.query('select id from usage_events where org_id = $1::int and day = $2::date order by id desc limit 1', [
+  const { rows } = await client.query('select id, request_id from usage_events where org_id = $1::int and day = $2::date order by id desc limit 1', [
     orgId,
     istDay(nowMs - deepDays * dayMs),
   ])
@@ -83,9 +83,22 @@ async function reportsOf(client, { orgId, firstKey, nowMs }) {
     { name: 'activity, 90 days', path: `/me/activity?${span(90)}`, as: 'agent' },
     { name: 'activity of a model', path: '/me/activity?model=bench-1', as: 'agent' },
     { name: 'activity of a key', path: `/me/activity?key_id=${firstKey + 7}`, as: 'agent' },
+    { name: 'activity of a provider', path: '/me/activity?provider=bench-global', as: 'agent' },
+    { name: 'activity of an agent', path: `/me/activity?agent_id=${firstAgent + 3}`, as: 'agent' },
+    { name: 'activity of a person', path: '/me/activity?uid=7', as: 'agent' },
+    { name: 'activity of a workspace', path: '/me/activity?workspace_id=4', as: 'agent' },
+    { name: 'activity of an agent, 90 days', path: `/me/activity?agent_id=${firstAgent + 3}&${span(90)}`, as: 'agent' },
+    { name: 'activity by hour, 3 days', path: `/me/activity?group=hour&${span(3)}`, as: 'agent' },
+    { name: 'activity of an agent by hour', path: `/me/activity?group=hour&agent_id=${firstAgent + 3}&${span(3)}`, as: 'agent' },
+    { name: 'activity.csv, 30 days', path: '/me/activity?format=csv', as: 'agent' },
     { name: 'events, first page', path: '/me/activity/events?limit=200', as: 'agent' },
     { name: 'events, deep page', path: `/me/activity/events?limit=200&before=${rows[0].id}`, as: 'agent' },
     { name: 'events of a key', path: `/me/activity/events?limit=50&key_id=${firstKey + 7}`, as: 'agent' },
+    { name: 'events of a person', path: '/me/activity/events?limit=50&uid=7', as: 'agent' },
+    { name: 'events of an outcome', path: '/me/activity/events?limit=50&outcome=client_gone', as: 'agent' },
+    { name: 'events without a match', path: '/me/activity/events?limit=50&kind=speech', as: 'agent' },
+    { name: 'events of a request', path: `/me/activity/events?request_id=${rows[0].request_id}`, as: 'agent' },
+    { name: 'one call', path: `/me/activity/events/${rows[0].request_id}`, as: 'agent' },
     { name: 'stats of a model', path: '/v1/models/bench-1/stats', as: 'nobody' },
     { name: 'rankings', path: '/v1/rankings', as: 'nobody' },
     { name: 'residency attestation, 30 days', path: '/v1/org/residency/attestation?window=30d', as: 'key' },

@@ -6,6 +6,9 @@ import { root } from '../scripts/paths.mjs'
 export const spanDays = 90
 const keyCount = 1000
 const agentCount = 20
+/** Each key belongs to one of these people and to one of these workspaces. */
+const personCount = 50
+const workspaceCount = 10
 /** Number of other organisations. A tenth of the events belongs to them. */
 const otherOrgs = 50
 const firstOtherOrg = 1_000_000
@@ -40,11 +43,11 @@ export async function fillNames(client, orgId) {
 
 /** `r(n)` is a pseudo-random number that depends only on the number of the event, so that every run makes the same events. */
 const insertEvents = `
-  insert into usage_events (day, id, at, request_id, org_id, user_id, key_id, agent_id, agent_label, kind, model, provider, residency, streamed, byok, status,
+  insert into usage_events (day, id, at, request_id, org_id, user_id, workspace_id, key_id, agent_id, agent_label, kind, model, provider, residency, streamed, byok, status,
     outcome, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, estimated, value_uinr, cost_uinr, latency_ms, first_byte_ms)
   select (at at time zone 'Asia/Kolkata')::date,
     (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || substr(md5(i::text), 1, 3) || '8' || substr(md5(i::text), 4, 15))::uuid,
-    at, 'req_' || substr(md5('r' || i), 1, 24), case when i % 11 = 0 then $5::int + r1 % $6::int else $4::int end, 1,
+    at, 'req_' || substr(md5('r' || i), 1, 24), case when i % 11 = 0 then $5::int + r1 % $6::int else $4::int end, 1 + key % $12::int, 1 + key % $13::int,
     case when i % 11 = 0 then 900000 + r1 % 500 else $7::int + key end,
     case when i % 11 <> 0 and r2 % 10 = 0 then $8::int + key % $9::int end, case when r2 % 40 = 1 then 'label-' || r2 % 5 end, 'chat',
     'bench-' || (key + r3 % 3) % 12, case when r3 % 4 = 0 then 'bench-global' else 'bench-india' end, case when r3 % 4 = 0 then 'global' else 'india' end,
@@ -61,7 +64,10 @@ export async function fillEvents(client, { orgId, firstKey, firstAgent, nowMs },
   const total = Math.round(size * 1.1)
   for (let at = 0; at < total; at += batchEvents) {
     const end = Math.min(at + batchEvents, total)
-    await client.query(insertEvents, [nowMs / 1000, at + 1, end, orgId, firstOtherOrg, otherOrgs, firstKey, firstAgent, agentCount, total, spanDays * 86_400])
+    await client.query(insertEvents, [
+      ...[nowMs / 1000, at + 1, end, orgId, firstOtherOrg, otherOrgs, firstKey, firstAgent, agentCount, total, spanDays * 86_400],
+      ...[personCount, workspaceCount],
+    ])
     if (total > batchEvents) say(`  ${end.toLocaleString('en')} of ${total.toLocaleString('en')}`)
   }
 }

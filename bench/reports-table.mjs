@@ -29,7 +29,7 @@ const mb = bytes => (bytes / 1e6).toFixed(1)
 export function reportsTable({ machine, spanDays, options }, rows, small, large) {
   const missed = rows.filter(({ isMissed }) => isMissed)
   return [
-    `Reports over HTTP, warm, ${options.times} times each; ${spanDays} days, 1,000 keys, 12 models; ms, p50 / p95. The bar: p50 at most ${ratioMax} times as long.`,
+    `Reports over HTTP, warm, ${options.times} times each; ${spanDays} days, 1,000 keys, 50 people, 20 agents, 12 models; ms, p50 / p95. The bar: p50 at most ${ratioMax} times as long.`,
     '',
     `| report | ${count(small.events)} events | ${count(large.events)} events | ratio of p50 | of p95 | first, at ${count(large.events)} | |`,
     '|---|---:|---:|---:|---:|---:|---|',

@@ -2,7 +2,7 @@ import type { Jobs } from '../../platform/db/jobs.ts'
 import { Activity } from './activity/activity.ts'
 import { ActivityEvents } from './activity/activity-events.ts'
 import { type AnomalySweepDeps, anomalySweepMs, sweepAnomalies } from './anomalies/anomaly-sweep.ts'
-import { deleteOldUsage, type RetentionDeps, retentionEveryMs } from './events/usage-retention.ts'
+import { deleteOldHours, deleteOldUsage, type RetentionDeps, retentionEveryMs } from './events/usage-retention.ts'
 import { UsageReports, type UsageReportsOptions } from './reports/reports.ts'
 import { UsageOverview } from './reports/usage-overview.ts'
 
@@ -22,6 +22,7 @@ export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames
   jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies({ db, clock, ids, journal }, signal))
   jobs.every('usage.retention', retentionEveryMs, async signal => {
     await deleteOldUsage({ db, clock, log, keepDays }, signal)
+    await deleteOldHours({ db, clock }, signal)
   })
   const deps = { db, clock, journal }
   return {

@@ -24,6 +24,11 @@ export function istMinute(ms: number): string {
   return `${istDay(ms)}T${pad(d.getUTCHours())}:${pad(d.getUTCMinutes())}`
 }
 
+/** Returns the hour of an instant in its IST day, from 0 to 23. */
+export function istHour(ms: number): number {
+  return shifted(ms).getUTCHours()
+}
+
 /** Returns the instant at which the IST minute of `ms` ends. */
 export function endOfIstMinuteMs(ms: number): number {
   return (Math.floor(ms / minuteMs) + 1) * minuteMs

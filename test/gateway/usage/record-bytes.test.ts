@@ -76,6 +76,9 @@ const events: readonly UsageEvent[] = [
   { ...event, requestId: 'r'.repeat(300) },
   { ...event, valueUinr: -5n, status: 3e9, atMs: 1.5, latencyMs: 0.1 + 0.2 },
   { ...event, idempotent: true, requestId: '' },
+  { ...event, tried: `[2,[${JSON.stringify(odd)}]]` },
+  { ...event, idempotent: true, tried: '' },
+  { ...event, tried: 'é'.repeat(3000) },
   event,
 ]
 

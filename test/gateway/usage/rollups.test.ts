@@ -8,7 +8,7 @@ import { UsageRollups } from '../../../src/gateway/usage/rollups/rollup-rebuild.
 import { keepsRollups } from '../../../src/gateway/usage/rollups/rollups.ts'
 import { statement } from '../../../src/platform/db/db.ts'
 import { latencyBucket } from '../../../src/platform/observe/latency-buckets.ts'
-import { istDay } from '../../../src/platform/values/ist-time.ts'
+import { istDay, istHour } from '../../../src/platform/values/ist-time.ts'
 import { type TestDatabase, testDatabase } from '../../harness/database.ts'
 import { propertyRuns } from '../../harness/property-runs.ts'
 import { eventOf, movableClock, request } from '../limits/engine.ts'
@@ -21,6 +21,8 @@ const eventsWith = fc.record({
   atMs: fc.constantFrom(-24 * hourMs, -1, 0, 1, 24 * hourMs - 1, 24 * hourMs).map(offset => edgeMs + offset),
   orgId: fc.integer({ min: 1, max: 3 }),
   keyId: fc.constantFrom(null, 1, 2),
+  userId: fc.constantFrom(null, 3),
+  workspaceId: fc.constantFrom(null, 4, 5),
   agentId: fc.constantFrom(null, 7),
   agentLabel: fc.constantFrom(null, 'ci', 'night "shift"'),
   model: fc.constantFrom('a', 'b', 'vendor/c:free', 'x'.repeat(400)),
@@ -50,11 +52,19 @@ const byAgent = rowsOf(
   'usage_days_by_agent',
   'org_id, day, agent_id, agent_label, residency, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr',
 )
+const callers = 'user_id, workspace_id, agent_id, model, provider, byok, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr'
+const byCaller = rowsOf('usage_days_by_caller', `org_id, day, ${callers}`)
+const byCallerHour = rowsOf('usage_hours_by_caller', `org_id, day, hour, ${callers}`)
+const byMember = rowsOf('usage_days_by_member', 'org_id, day, user_id, requests, errors, prompt_tokens, completion_tokens, value_uinr, cost_uinr')
+const dayLatencies = rowsOf('usage_day_latencies', 'org_id, day, model, provider, bucket, requests')
+const hourLatencies = rowsOf('usage_hour_latencies', 'org_id, day, hour, model, provider, bucket, requests')
 const latencies = rowsOf('model_latencies', 'day, model, bucket, requests')
 const forget = statement<[]>(
   'test.sums_forget',
   `with a as (delete from usage_events), b as (delete from usage_days), c as (delete from usage_days_by_key), d as (delete from usage_days_by_key_model),
-     e as (delete from usage_days_by_agent), f as (delete from model_days), g as (delete from usage_weeks_by_key) delete from model_latencies`,
+     e as (delete from usage_days_by_agent), f as (delete from model_days), g as (delete from usage_weeks_by_key),
+     h as (delete from usage_days_by_caller), i as (delete from usage_days_by_member), j as (delete from usage_hours_by_caller),
+     k as (delete from usage_day_latencies), l as (delete from usage_hour_latencies) delete from model_latencies`,
 )
 const breakSums = statement<[]>('test.sums_break', 'update usage_days_by_agent set requests = requests + 1, value_uinr = 0')
 
@@ -89,10 +99,26 @@ describe('sums of usage by day', () => {
   }
   const stored = async (rows: typeof byDay): Promise<string[]> => (await database.db.many(rows)).map(({ row }) => row).sort()
   const modelOf = ({ model }: UsageEvent): string => model.slice(0, 300)
-  /** The Monday of 31 October and 1 November, or the next Monday. */
-  const weekOf = (event: UsageEvent): string => (istDay(event.atMs) < '2026-11-02' ? '2026-10-26' : '2026-11-02')
-  const weeksOf = (events: readonly UsageEvent[]): string[] =>
-    ['', null].flatMap(all => grouped(events, e => [e.orgId, all ?? modelOf(e), weekOf(e), e.keyId ?? 0])).sort()
+  const callerOf = (e: UsageEvent) => [e.userId ?? 0, e.workspaceId ?? 0, e.agentId ?? 0, modelOf(e), e.provider, flag(e.byok)]
+  /** The tables by caller and by hour have the sums of the events. */
+  const expectCallers = async (all: readonly UsageEvent[]): Promise<void> => {
+    expect(await stored(byCaller)).toEqual(grouped(all, e => [e.orgId, istDay(e.atMs), ...callerOf(e)]))
+    expect(await stored(byCallerHour)).toEqual(grouped(all, e => [e.orgId, istDay(e.atMs), istHour(e.atMs), ...callerOf(e)]))
+    expect(await stored(byMember)).toEqual(grouped(all, e => [e.orgId, istDay(e.atMs), e.userId ?? 0]))
+    const served = all.filter(({ outcome, status }) => outcome === 'ok' && status < 400)
+    const bucketOf = (e: UsageEvent) => latencyBucket(Math.round(e.latencyMs))
+    /** Each call counts for its model and provider, for each of them, and for all. */
+    const counted = (spanOf: (e: UsageEvent) => readonly unknown[]): string[] =>
+      [false, true].flatMap(anyModel =>
+        [false, true].flatMap(anyProvider =>
+          grouped(served, e => [e.orgId, ...spanOf(e), anyModel ? '' : modelOf(e), anyProvider ? '' : e.provider, bucketOf(e)]).map(row =>
+            row.split('|').slice(0, -5).join('|'),
+          ),
+        ),
+      )
+    expect(await stored(dayLatencies)).toEqual(counted(e => [istDay(e.atMs)]).sort())
+    expect(await stored(hourLatencies)).toEqual(counted(e => [istDay(e.atMs), istHour(e.atMs)]).sort())
+  }
   const flag = (value: boolean): string => (value ? 't' : 'f')
 
   test('every table contains the sums of its events, at the edges of IST days and months, and no event counts twice', async () => {
@@ -111,6 +137,7 @@ describe('sums of usage by day', () => {
         expect(await stored(byKeyModel)).toEqual(grouped(all, e => [e.orgId, e.keyId ?? 0, day(e), modelOf(e), e.provider, flag(e.byok)]))
         expect(await stored(byWeek)).toEqual(weeksOf(all))
         expect(await stored(byAgent)).toEqual(grouped(all, e => [e.orgId, day(e), e.agentId ?? 0, e.agentId === null ? (e.agentLabel ?? '') : '', e.residency]))
+        await expectCallers(all)
         expect(await sums.disagreements(10)).toEqual([])
       }),
       { numRuns: propertyRuns(12) },
@@ -142,6 +169,7 @@ describe('sums of usage by day', () => {
     expect(await sums.disagreements(10)).toEqual([])
     expect(await stored(byKey)).toEqual(grouped(events, e => [e.orgId, istDay(e.atMs), e.keyId ?? 0]))
     expect(await stored(byWeek)).toEqual(weeksOf(events))
+    await expectCallers(events)
     expect(await sums.rebuild(undefined, undefined)).toEqual([])
     await database.db.exec(breakSums)
     expect(await sums.disagreements(10)).not.toEqual([])

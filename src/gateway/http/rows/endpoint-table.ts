@@ -43,8 +43,10 @@ import { orgEndpoints } from '../../orgs/org-endpoints.ts'
 import { workspaceEndpoints } from '../../orgs/workspaces/workspace-endpoints.ts'
 import { routingEndpoints } from '../../routing/preview/routing-endpoints.ts'
 import { activityEndpoints } from '../../usage/activity/activity-endpoints.ts'
+import { eventEndpoints } from '../../usage/activity/event-endpoints.ts'
 import { usageEndpoints } from '../../usage/endpoints.ts'
 import { modelStatsEndpoints } from '../../usage/public/model-stats-endpoints.ts'
+import { usageOverviewEndpoints } from '../../usage/reports/usage-overview-endpoints.ts'
 import { webhookEndpoints } from '../../webhooks/webhook-endpoints.ts'
 import { discoveryEndpoints } from '../documents/discovery.ts'
 import { healthEndpoints } from '../documents/health-endpoints.ts'
@@ -89,7 +91,9 @@ export const endpointTable = {
   ...promoteEndpoints,
   ...memoryUsageEndpoints,
   ...usageEndpoints,
+  ...usageOverviewEndpoints,
   ...activityEndpoints,
+  ...eventEndpoints,
   ...limitsEndpoints,
   ...monitorEndpoints,
   ...alertEndpoints,

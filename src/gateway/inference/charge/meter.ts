@@ -5,6 +5,7 @@ import type { Route } from '../../catalog/model.ts'
 import type { Permit, RefusedBy } from '../../limits/engine/admission.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import type { Outcome, UsageEvent } from '../../usage/events/record.ts'
+import { TriedText } from '../../usage/events/tried-routes.ts'
 import type { Bill } from '../../wire/client-format.ts'
 import { noUsage, plainUsage, type TokenUsage } from '../../wire/usage.ts'
 import type { CallTrace } from '../call-trace.ts'
@@ -100,7 +101,10 @@ export class Meter {
   readonly #clock: Clock
   #attempt: Attempt | null = null
   #residency: UsageEvent['residency'] | null = null
-  #dialed = false
+  /** How many providers were called. */
+  #dials = 0
+  /** The attempts that failed. Null for almost every call. */
+  #tried: TriedText | null = null
   #isWorking = false
   #firstByteMs: number | null = null
   #lastProgressMs = 0
@@ -124,7 +128,7 @@ export class Meter {
 
   /** True once a provider was called. */
   get dialed(): boolean {
-    return this.#dialed
+    return this.#dials > 0
   }
 
   /** The organisation of the call. */
@@ -161,7 +165,7 @@ export class Meter {
 
   /** Notes that the provider is called. From here on the call counts, whatever its result is. */
   dials(): void {
-    this.#dialed = true
+    this.#dials++
     this.#isWorking = true
     this.#dialedAtMs = this.#clock.monotonicMs()
     if (this.#attempt !== null) this.#input.trace?.dials(this.#attempt)
@@ -191,8 +195,17 @@ export class Meter {
   /** Notes that the called provider has failed. No provider works on the call until the next dial. `reason` is a class of failure or the provider's status. */
   routeFailed(reason: string): void {
     this.#isWorking = false
-    if (this.#attempt !== null) this.#input.watch?.routeFailed(this.#attempt, reason)
+    if (this.#attempt !== null) {
+      this.#noteTried(this.#attempt, reason)
+      this.#input.watch?.routeFailed(this.#attempt, reason)
+    }
     this.#input.trace?.routeFailed(reason)
+  }
+
+  #noteTried({ route, byok }: Attempt, reason: string): void {
+    this.#tried ??= new TriedText()
+    const ms = this.#clock.monotonicMs() - this.#dialedAtMs
+    this.#tried.add({ provider: route.provider.id, model: route.modelId, residency: placeOf(route), byok, reason, ms })
   }
 
   /** The fields that name the call in a log line. */
@@ -364,7 +377,7 @@ export class Meter {
 
   /** Ends a call that failed and costs nothing. If it was dialed, it stays in the usage rows with zero tokens. */
   settleFailed(status: number, outcome: Outcome = 'failed', hasLeft = false): void | Promise<void> {
-    if (!this.#dialed) return this.release()
+    if (this.#dials === 0) return this.release()
     const late = this.#late
     if (late !== null && (late.isCharged || hasLeft)) {
       this.#attempt = late.attempt
@@ -472,6 +485,7 @@ export class Meter {
       latencyMs: Math.round(this.#clock.monotonicMs() - startedAtMs),
       firstByteMs: this.#firstByteMs === null ? null : Math.round(this.#firstByteMs),
     }
-    return this.#input.idempotent ? { ...event, idempotent: true } : event
+    const complete = this.#tried === null ? event : { ...event, tried: this.#tried.textOf(this.#dials) }
+    return this.#input.idempotent ? { ...complete, idempotent: true } : complete
   }
 }

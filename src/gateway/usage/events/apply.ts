@@ -42,6 +42,7 @@ export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): 
     events.map(e => intOf(e.images)),
     events.map(e => intOf(e.audioSeconds)),
     events.map(e => countOf(e.characters)),
+    events.map(e => e.tried ?? null),
   )
   return inserted === BigInt(events.length) ? events.map(e => e.id) : (ids ?? [])
 }

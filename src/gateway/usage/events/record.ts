@@ -61,6 +61,8 @@ export interface UsageEvent {
   readonly costUinr: bigint
   readonly latencyMs: number
   readonly firstByteMs: number | null
+  /** The attempts that failed before the call ended (`tried-routes.ts`). Absent when none failed. */
+  readonly tried?: string
   /** True when the call holds an idempotency key. This event then ends the key's reservation. */
   readonly idempotent?: true
 }

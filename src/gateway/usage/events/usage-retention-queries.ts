@@ -28,6 +28,18 @@ export const deleteOldEvents = statement<[before: string, limit: number]>(
    delete from usage_events e using old where e.day = old.day and e.id = old.id and e.day < $1::date`,
 )
 
+/** Deletes the oldest sums by hour before a day, at most `limit` of each table. The sums by day stay. */
+export const deleteOldHourSums = [
+  statement<[before: string, limit: number]>(
+    'usage.delete_old_caller_hours',
+    `delete from usage_hours_by_caller where ctid = any(array(select ctid from usage_hours_by_caller where day < $1::date order by day limit $2::int))`,
+  ),
+  statement<[before: string, limit: number]>(
+    'usage.delete_old_hour_latencies',
+    `delete from usage_hour_latencies where ctid = any(array(select ctid from usage_hour_latencies where day < $1::date order by day limit $2::int))`,
+  ),
+] as const
+
 /**
  * Returns the statements that drop a partition of `listPartitions`. While they wait for their lock, every flush waits too. They therefore give up
  * after 2 seconds, and the next run tries again.

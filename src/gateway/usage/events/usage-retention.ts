@@ -3,13 +3,16 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import { istDay } from '../../../platform/values/ist-time.ts'
-import { deleteOldEvents, dropPartitionSql, keepFrom, listPartitions } from './usage-retention-queries.ts'
+import { deleteOldEvents, deleteOldHourSums, dropPartitionSql, keepFrom, listPartitions } from './usage-retention-queries.ts'
 
 /** Pause between two runs of the job, in milliseconds. */
 export const retentionEveryMs = 6 * 3600_000
 const dayMs = 24 * 3600_000
 /** Number of rows of one delete. It takes a fraction of a second, so no flush waits long for it. */
 const batch = 5_000
+
+/** How many IST days keep sums by hour, today included. */
+export const hourDaysKept = 32
 
 export interface RetentionDeps {
   readonly db: Db
@@ -35,6 +38,12 @@ export async function deleteOldUsage({ db, clock, log, keepDays }: RetentionDeps
   let deleted = 0
   for (let count = batch; count === batch && !signal.aborted; deleted += count) count = await db.exec(deleteOldEvents, firstKept, batch)
   return deleted
+}
+
+/** Deletes sums by hour that no report shows any more, in batches. It stops early when the signal aborts. */
+export async function deleteOldHours({ db, clock }: Pick<RetentionDeps, 'db' | 'clock'>, signal: AbortSignal): Promise<void> {
+  const firstKept = istDay(clock.nowMs() - (hourDaysKept - 1) * dayMs)
+  for (const deletion of deleteOldHourSums) for (let count = batch; count === batch && !signal.aborted; ) count = await db.exec(deletion, firstKept, batch)
 }
 
 async function drop(db: Db, name: string, log: Log): Promise<void> {

@@ -2,20 +2,15 @@
 
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
-import { fail } from '../../../platform/errors.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
-import { nextTurn } from '../../../platform/loop/next-turn.ts'
-import { inrTextOf } from '../../../platform/values/money.ts'
 import { labelsMax, modelsMax, otherLabels, otherModels } from '../events/bounded-names.ts'
-import { csvLine } from './csv.ts'
+import { usageCsv } from './usage-csv.ts'
 import { type StatementRow, sumByDayAndProvider, sumStatement } from './usage-queries.ts'
 import { type DaySpan, monthSpan } from './usage-span.ts'
 import { differenceOf, sumOf, type Totals, type TotalsRow, totalsOf } from './usage-totals.ts'
 
 /** Maximum number of lines of one CSV reply. 20 models at two providers have 14,600 lines a year. */
 const linesMax = 50_000
-/** Number of lines that are written before other work of the process gets its turn. */
-const linesAtOnce = 1_000
 
 export interface UsageReport {
   from: string
@@ -88,14 +83,7 @@ export class UsageReports {
    */
   async csv(orgId: number, span: DaySpan): Promise<string> {
     await this.#options.journal.flushNow()
-    const rows = await this.#options.db.many(sumByDayAndProvider, orgId, span.from, span.to, linesMax + 1)
-    if (rows.length > linesMax) throw fail('bad_request', { message: `This span has more than ${linesMax} lines of CSV. Ask for fewer days.` })
-    let text = csvHead
-    for (let at = 0; at < rows.length; at += linesAtOnce) {
-      for (const row of rows.slice(at, at + linesAtOnce)) text += csvLine([row.day, row.model, row.provider, ...cellsOf(row)])
-      await nextTurn()
-    }
-    return text
+    return usageCsv(await this.#options.db.many(sumByDayAndProvider, orgId, span.from, span.to, linesMax + 1), linesMax)
   }
 }
 
@@ -120,17 +108,4 @@ function withOthers(rows: readonly StatementRow[], total: TotalsRow): readonly A
   const listed = rows.filter(row => row.agentLabel === null || shown.has(row))
   const rest = differenceOf(total, sumOf(listed))
   return [...listed, { agentId: null, agentLabel: otherLabels, ...rest }]
-}
-
-/** New columns are added at the end, so that programs which read by position continue to work. */
-const csvHead = csvLine([
-  ...['day', 'model', 'provider', 'requests', 'prompt_tokens', 'completion_tokens', 'cost_inr', 'value_inr'],
-  ...['total_tokens', 'cost_uinr', 'cached_tokens', 'cache_write_tokens', 'errors'],
-])
-
-function cellsOf(row: TotalsRow): (string | bigint)[] {
-  return [
-    ...[row.requests, row.promptTokens, row.completionTokens, inrTextOf(row.costUinr), inrTextOf(row.valueUinr)],
-    ...[row.promptTokens + row.completionTokens, row.costUinr, row.cachedTokens, row.cacheWriteTokens, row.errors],
-  ]
 }

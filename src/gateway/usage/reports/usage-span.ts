@@ -19,7 +19,7 @@ export const activityDaysMax = 366
 /** Returns the requested span. `to` defaults to today, and `from` to the first day of the IST month of `to`. Throws `bad_request`. */
 export function monthSpan(from: string | undefined, to: string | undefined, nowMs: number): DaySpan {
   const last = to ?? istDay(nowMs)
-  return checked({ from: from ?? `${last.slice(0, 7)}-01`, to: last })
+  return checkedSpan({ from: from ?? `${last.slice(0, 7)}-01`, to: last })
 }
 
 /** Returns the last `count` days, today included. */
@@ -30,7 +30,7 @@ export function lastDays(count: number, nowMs: number): DaySpan {
 /** Returns the requested span, at most 366 days long. `to` defaults to today, and `from` to the 29th day before `to`. Throws `bad_request`. */
 export function activitySpan(from: string | undefined, to: string | undefined, nowMs: number): DaySpan {
   const last = to ?? istDay(nowMs)
-  const span = checked({ from: from ?? daysBefore(last, usualDays - 1) ?? last, to: last })
+  const span = checkedSpan({ from: from ?? daysBefore(last, usualDays - 1) ?? last, to: last })
   if ((daysBefore(span.to, activityDaysMax - 1) ?? '') > span.from)
     throw fail('bad_request', { message: `A span has at most ${activityDaysMax} days, both ends included; ask for less, or page by years.` })
   return span
@@ -54,9 +54,15 @@ function daysBefore(day: string, count: number): string | null {
   return startMs === null ? null : istDay(startMs - count * dayMs)
 }
 
-function checked({ from, to }: DaySpan): DaySpan {
+/** Returns the span. Throws `bad_request` for a day that does not exist, or an end before the start. */
+export function checkedSpan({ from, to }: DaySpan): DaySpan {
   for (const day of [from, to])
     if (startOfIstDayMs(day) === null) throw fail('bad_request', { message: `"${day.slice(0, 40)}" is no calendar day; write YYYY-MM-DD.` })
   if (from > to) throw fail('bad_request', { message: '"from" lies after "to".' })
   return { from, to }
+}
+
+/** Returns the number of days of a span. */
+export function daysIn({ from, to }: DaySpan): number {
+  return Math.round(((startOfIstDayMs(to) ?? 0) - (startOfIstDayMs(from) ?? 0)) / dayMs) + 1
 }

@@ -3,6 +3,7 @@
  * and a few additions of numbers. Only money is added as bigint, because only money can exceed 2^53 in one flush.
  */
 import { latencyBucket } from '../../../platform/observe/latency-buckets.ts'
+import { istHour } from '../../../platform/values/ist-time.ts'
 import type { BoundedNames } from '../events/bounded-names.ts'
 import { istDays, modelText, tokensOf, wholeMs } from '../events/columns.ts'
 import type { UsageEvent } from '../events/record.ts'
@@ -11,6 +12,10 @@ import type { UsageEvent } from '../events/record.ts'
 export interface Facts {
   readonly org_id: number
   readonly day: string
+  /** The hour of the IST day. */
+  readonly hour: number
+  readonly user_id: number
+  readonly workspace_id: number
   readonly key_id: number
   readonly agent_id: number
   readonly agent_label: string
@@ -48,7 +53,7 @@ export interface Group {
   readonly sums: Rollup
   /** Sums of the model over all organisations. Null for an organisation's own server, because it must not change the public figures of a model. */
   readonly model: ModelRollup | null
-  /** Number of served calls by latency bucket. */
+  /** Number of served calls by latency bucket, on own servers too. */
   readonly latencies: Map<number, number>
 }
 
@@ -57,15 +62,15 @@ export function groupsOf(events: readonly UsageEvent[], labelOf: BoundedNames, m
   const groups = new Map<string, Group>()
   const dayOf = istDays()
   for (const event of events) {
-    const day = dayOf(event.atMs)
+    const [day, hour] = [dayOf(event.atMs), istHour(event.atMs)]
     // The label is dropped for a call with a registered agent, because it adds no information.
     const label = event.agentId === null && event.agentLabel !== null ? labelOf(event.orgId, day, event.agentLabel) : ''
     const model = modelOf(event.orgId, day, modelText(event.model))
     // Providers and labels contain no U+0000, and `modelText` removes it from model ids. This text therefore identifies one group.
-    const text = `${event.orgId}\u0000${day}\u0000${event.keyId}\u0000${event.agentId}\u0000${label}\u0000${model}\u0000${event.provider}\u0000${event.residency}\u0000${event.byok}`
+    const text = `${event.orgId}\u0000${day}\u0000${hour}\u0000${event.userId}\u0000${event.workspaceId}\u0000${event.keyId}\u0000${event.agentId}\u0000${label}\u0000${model}\u0000${event.provider}\u0000${event.residency}\u0000${event.byok}`
     let group = groups.get(text)
     if (group === undefined) {
-      group = newGroup(event, day, label, model)
+      group = newGroup(event, { day, hour, label, model })
       groups.set(text, group)
     }
     addEvent(group, event)
@@ -73,10 +78,30 @@ export function groupsOf(events: readonly UsageEvent[], labelOf: BoundedNames, m
   return [...groups.values()]
 }
 
-function newGroup(event: UsageEvent, day: string, label: string, model: string): Group {
-  const { orgId, keyId, agentId, provider, residency, byok } = event
+interface Names {
+  readonly day: string
+  readonly hour: number
+  readonly label: string
+  readonly model: string
+}
+
+function newGroup(event: UsageEvent, { day, hour, label, model }: Names): Group {
+  const { orgId, userId, workspaceId, keyId, agentId, provider, residency, byok } = event
   return {
-    facts: { org_id: orgId, day, key_id: keyId ?? 0, agent_id: agentId ?? 0, agent_label: label, model, provider, residency, byok },
+    facts: {
+      org_id: orgId,
+      day,
+      hour,
+      user_id: userId ?? 0,
+      workspace_id: workspaceId ?? 0,
+      key_id: keyId ?? 0,
+      agent_id: agentId ?? 0,
+      agent_label: label,
+      model,
+      provider,
+      residency,
+      byok,
+    },
     sums: emptyRollup(),
     model: provider.startsWith('byoe:') ? null : emptyModelRollup(),
     latencies: new Map(),
@@ -106,15 +131,18 @@ function addEvent({ sums, model, latencies }: Group, event: UsageEvent): void {
   sums.cache_write_tokens += tokensOf(event.cacheWriteTokens)
   sums.value_uinr += event.valueUinr
   sums.cost_uinr += event.costUinr
+  const isServed = outcome === 'ok' && status < 400
+  if (isServed) {
+    const bucket = latencyBucket(event.latencyMs)
+    latencies.set(bucket, (latencies.get(bucket) ?? 0) + 1)
+  }
   if (model === null) return
   model.requests++
   model.tokens += prompt + completion
   // Errors of the client, and calls that the gateway cut, are not failures of the model.
   if (outcome === 'upstream_broke' || (outcome === 'failed' && status >= 500)) model.failed++
-  if (outcome !== 'ok' || status >= 400) return
+  if (!isServed) return
   model.succeeded++
-  const bucket = latencyBucket(event.latencyMs)
-  latencies.set(bucket, (latencies.get(bucket) ?? 0) + 1)
   if (completion === 0) return
   model.written_tokens += completion
   model.written_ms += wholeMs(event.latencyMs)

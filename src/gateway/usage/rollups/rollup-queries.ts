@@ -52,6 +52,45 @@ export const addToAgentDays = statement<[rows: string]>(
    on conflict (org_id, day, agent_id, agent_label, residency) do update set ${added(sums)}`,
 )
 
+const callerColumns = 'user_id, workspace_id, agent_id, model, provider, byok'
+const callerTypes = 'user_id int, workspace_id int, agent_id int, model text, provider text, byok boolean'
+
+export const addToCallerDays = statement<[rows: string]>(
+  'usage.add_to_caller_days',
+  `insert into usage_days_by_caller as sums (org_id, day, ${callerColumns}, ${sums.join(', ')})
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, ${callerTypes}, ${types(sums)})
+   on conflict (org_id, model, day, user_id, workspace_id, agent_id, provider, byok) do update set ${added(sums)}`,
+)
+
+export const addToMemberDays = statement<[rows: string]>(
+  'usage.add_to_member_days',
+  `insert into usage_days_by_member as sums (org_id, day, user_id, ${sums.join(', ')})
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, user_id int, ${types(sums)})
+   on conflict (org_id, day, user_id) do update set ${added(sums)}`,
+)
+
+export const addToCallerHours = statement<[rows: string]>(
+  'usage.add_to_caller_hours',
+  `insert into usage_hours_by_caller as sums (org_id, day, hour, ${callerColumns}, ${sums.join(', ')})
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, hour smallint, ${callerTypes}, ${types(sums)})
+   on conflict (org_id, day, hour, ${callerColumns}) do update set ${added(sums)}`,
+)
+
+/** Model '' means all models together, and provider '' all providers. */
+export const addToDayLatencies = statement<[rows: string]>(
+  'usage.add_to_day_latencies',
+  `insert into usage_day_latencies as sums (org_id, day, model, provider, bucket, requests)
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, model text, provider text, bucket smallint, requests bigint)
+   on conflict (org_id, model, provider, day, bucket) do update set ${added(['requests'])}`,
+)
+
+export const addToHourLatencies = statement<[rows: string]>(
+  'usage.add_to_hour_latencies',
+  `insert into usage_hour_latencies as sums (org_id, day, hour, model, provider, bucket, requests)
+   select * from jsonb_to_recordset($1::jsonb) as r (org_id int, day date, hour smallint, model text, provider text, bucket smallint, requests bigint)
+   on conflict (org_id, model, provider, day, hour, bucket) do update set ${added(['requests'])}`,
+)
+
 export const addToModelDays = statement<[rows: string]>(
   'usage.add_to_model_days',
   `insert into model_days as sums (day, model, shard, ${modelSums.join(', ')})

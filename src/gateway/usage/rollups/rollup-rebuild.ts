@@ -8,8 +8,9 @@ import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
 import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
+import { hourDaysKept } from '../events/usage-retention.ts'
 import { findKeptFrom } from '../events/usage-retention-queries.ts'
-import { disagreeingDays, lockSums, rebuildDay } from './rollup-rebuild-queries.ts'
+import { disagreeingDays, lockSums, rebuildDay, rebuildHours } from './rollup-rebuild-queries.ts'
 
 const dayMs = 24 * 3600_000
 
@@ -63,12 +64,13 @@ export class UsageRollups {
       })
     await journal.flushNow()
     const wrong = await db.many(disagreeingDays, first, last)
+    const firstHours = istDay(clock.nowMs() - (hourDaysKept - 1) * dayMs)
     for (const { day } of wrong)
       await db.tx(async tx => {
         await tx.one(lockSums)
         // Retention takes the same lock to record what it will delete, so this check is valid until the sums of the day are computed.
         if (day < ((await tx.one(findKeptFrom)).keptFrom ?? day)) return
-        for (const part of rebuildDay) await tx.exec(part, day)
+        for (const part of day < firstHours ? rebuildDay : [...rebuildDay, ...rebuildHours]) await tx.exec(part, day)
       })
     return wrong.map(({ day, events, summed }) => ({ day, events: Number(events), summed: Number(summed) }))
   }

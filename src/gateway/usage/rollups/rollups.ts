@@ -1,5 +1,5 @@
 /**
- * Keeps the sums of usage by IST day. The sums change in the transaction of the flush that inserts the events, so sums and events cannot disagree.
+ * Keeps the sums of usage by IST day, and by hour for the last month. The sums change in the transaction of the flush that inserts the events, so sums and events cannot disagree.
  * Reports read a few rows of sums instead of millions of events.
  *
  * Flushes of several processes may change the same rows. Every flush locks them in the same order: table by table, and by primary key within a table.
@@ -10,7 +10,20 @@ import { boundedNames, labelsMax, modelsMax, otherLabels, otherModels, publicMod
 import { mondayOf } from '../events/columns.ts'
 import type { UsageEvent } from '../events/record.ts'
 import { emptyModelRollup, emptyRollup, type Facts, type Group, groupsOf, type ModelRollup, type Rollup } from './rollup-groups.ts'
-import { addToAgentDays, addToDays, addToKeyDays, addToKeyModelDays, addToKeyWeeks, addToModelDays, addToModelLatencies } from './rollup-queries.ts'
+import {
+  addToAgentDays,
+  addToCallerDays,
+  addToCallerHours,
+  addToDayLatencies,
+  addToDays,
+  addToHourLatencies,
+  addToKeyDays,
+  addToKeyModelDays,
+  addToKeyWeeks,
+  addToMemberDays,
+  addToModelDays,
+  addToModelLatencies,
+} from './rollup-queries.ts'
 
 /** Number of shards of the sums over all organisations. */
 export const modelShards = 16
@@ -37,6 +50,14 @@ async function addToRollups(tx: Tx, groups: readonly Group[], shard: number): Pr
   await tx.exec(addToKeyModelDays, coarser(groups, ['org_id', 'key_id', 'day', 'model', 'provider', 'byok']))
   await tx.exec(addToKeyWeeks, weeksOf(groups))
   await tx.exec(addToAgentDays, coarser(groups, ['org_id', 'day', 'agent_id', 'agent_label', 'residency']))
+  await tx.exec(addToCallerDays, coarser(groups, ['org_id', 'day', 'user_id', 'workspace_id', 'agent_id', 'model', 'provider', 'byok']))
+  await tx.exec(addToMemberDays, coarser(groups, ['org_id', 'day', 'user_id']))
+  await tx.exec(addToCallerHours, coarser(groups, ['org_id', 'day', 'hour', 'user_id', 'workspace_id', 'agent_id', 'model', 'provider', 'byok']))
+  const served = groups.filter(group => group.latencies.size > 0)
+  if (served.length > 0) {
+    await tx.exec(addToDayLatencies, latenciesOf(served, ['day']))
+    await tx.exec(addToHourLatencies, latenciesOf(served, ['day', 'hour']))
+  }
   const { models, latencies } = modelsOf(groups, shard)
   if (models.size > 0) await tx.exec(addToModelDays, jsonOf(models))
   if (latencies.size > 0) await tx.exec(addToModelLatencies, jsonOf(latencies))
@@ -76,6 +97,21 @@ function addModel(sums: ModelRollup, more: ModelRollup): void {
 function coarser(groups: readonly Group[], names: readonly (keyof Facts)[]): string {
   const rows: Rows<Rollup> = new Map()
   for (const { facts, sums } of groups) add(rowOf(rows, Object.fromEntries(names.map(name => [name, facts[name]])), emptyRollup), sums)
+  return jsonOf(rows)
+}
+
+/** Returns latencies as JSON: by model and provider, by each of them, and of all calls. `names` are the other fields. */
+function latenciesOf(groups: readonly Group[], names: readonly (keyof Facts)[]): string {
+  const rows: Rows<{ requests: number }> = new Map()
+  for (const { facts, latencies } of groups) {
+    const span = Object.fromEntries(names.map(name => [name, facts[name]]))
+    for (const [bucket, requests] of latencies)
+      for (const model of new Set(['', facts.model]))
+        for (const provider of new Set(['', facts.provider])) {
+          const key = { org_id: facts.org_id, model, provider, ...span, bucket }
+          rowOf(rows, key, () => ({ requests: 0 })).requests += requests
+        }
+  }
   return jsonOf(rows)
 }
 
