@@ -12,6 +12,9 @@ const compressible = /\.(html|js|css|svg|json|webmanifest)$/
 /** A compressed copy is kept only if it saves at least this share. */
 const worthShare = 0.9
 
+/** Notes of the bundler that ask for nothing: directives for servers that render React, and that a busy machine was slow. */
+const silent = new Set(['MODULE_LEVEL_DIRECTIVE', 'PLUGIN_TIMINGS'])
+
 /** The browsers that have everything that the console uses: `light-dark()`, popovers, container queries and CSS nesting. */
 const browsers = ['chrome125', 'firefox128', 'safari17.5']
 
@@ -58,8 +61,7 @@ export async function buildConsole(outDir) {
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
       rolldownOptions: {
-        // Packages mark modules for servers that render React. The console has no such server.
-        onLog: (level, log, report) => log.code === 'MODULE_LEVEL_DIRECTIVE' || report(level, log),
+        onLog: (level, log, report) => silent.has(log.code) || report(level, log),
       },
       sourcemap: false,
     },

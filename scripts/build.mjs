@@ -89,6 +89,21 @@ function isGood(args) {
   })
 }
 
+/** Builds only the console, if its sources changed. Resolves with whether it is built. */
+export async function buildConsoleIfChanged() {
+  if (isFresh(parts.console)) return true
+  const stamp = sourceStamp(parts.console)
+  const fresh = `${builtConsole}.new.${process.pid}`
+  try {
+    if (!(await isGood([join(root, 'scripts', 'build-console.mjs'), fresh]))) return false
+    writeFileSync(stampIn(fresh), stamp)
+    swapIn(fresh, builtConsole)
+    return true
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+  }
+}
+
 /** Builds what changed. Resolves with false when the sources do not compile. The terminal then shows the errors. */
 export async function build() {
   const hasConsole = isFresh(parts.console)

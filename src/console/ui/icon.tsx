@@ -1,7 +1,7 @@
 /** Path data of the icons, on a grid of 16. Each is a line of 1.5, so that they fit the weight of the text. */
 const paths = {
   overview: 'M2.5 9.5 8 3l5.5 6.5M4 8v5h8V8',
-  key: 'M9.8 6.2a3.3 3.3 0 1 0-2.9 4.7l.9-.9H9.5V8.6h1.4L13.5 6V3.5H11z M5.6 10.4h.01',
+  key: 'M5.2 13.5a2.7 2.7 0 1 0 0-5.4 2.7 2.7 0 0 0 0 5.4zM7.1 8.9l6-6M11 5l2 2M9 7l1.5 1.5',
   search: 'M7 12a5 5 0 1 0 0-10 5 5 0 0 0 0 10zM10.7 10.7 14 14',
   down: 'm4.5 6.5 3.5 3.5 3.5-3.5',
   right: 'm6.5 4.5 3.5 3.5-3.5 3.5',

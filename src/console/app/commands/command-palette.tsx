@@ -2,16 +2,7 @@ import { type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from 're
 import { Kbd } from '../../ui/forms/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { type Command, openWindow } from './command-list.ts'
-
-/** Returns whether the letters of the text occur in the label in this order, word by word. */
-export function fits(label: string, text: string): boolean {
-  const words = text
-    .toLowerCase()
-    .split(/\s+/)
-    .filter(word => word !== '')
-  const inLabel = label.toLowerCase()
-  return words.every(word => inLabel.includes(word))
-}
+import { fits } from './fits.ts'
 
 /** A window in which a person types what they want to do. */
 export function CommandPalette({ commands }: { readonly commands: readonly Command[] }) {

@@ -17,7 +17,7 @@ export function NavLink({ entry }: { readonly entry: NavEntry }) {
   return (
     <Link to={entry.to} activeOptions={{ exact: entry.to === '/' }} className="nav-link" title={entry.label}>
       <Icon name={entry.icon} />
-      <span>{entry.label}</span>
+      <span className="side-text">{entry.label}</span>
     </Link>
   )
 }
@@ -26,10 +26,11 @@ export function NavLink({ entry }: { readonly entry: NavEntry }) {
 export function SideBar({ me }: { readonly me: Me }) {
   return (
     <div className="side">
-      <OrgMenu me={me} />
-      <button type="button" className="side-search" onClick={() => openWindow.set('palette')} aria-label={shellText.search} title={shellText.search}>
+      <div className="side-inner">
+        <OrgMenu me={me} />
+      <button type="button" className="side-search" onClick={() => openWindow.set('palette')} title={shellText.search}>
         <Icon name="search" />
-        <span>{shellText.search}</span>
+        <span className="side-text">{shellText.search}</span>
         <Kbd>Ctrl K</Kbd>
       </button>
       <nav className="side-nav" aria-label="Pages">
@@ -47,6 +48,7 @@ export function SideBar({ me }: { readonly me: Me }) {
         ))}
       </nav>
       <AccountMenu me={me} />
+      </div>
     </div>
   )
 }

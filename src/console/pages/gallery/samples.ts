@@ -1,6 +1,6 @@
 /** Invented data of the gallery. */
 import { ApiError } from '../../api/api-error.ts'
-import type { Series } from '../../ui/data/stacked-bars.tsx'
+import type { Series } from '../../ui/charts/series.ts'
 import type { TreeNode } from '../../ui/data/tree.tsx'
 import { daysBetween } from '../../ui/format/dates.ts'
 
@@ -10,7 +10,7 @@ export const rows = [
   { id: 3, name: 'Night batch', inr: 0.0042 },
 ]
 
-export const manyRows = Array.from({ length: 5_000 }, (_, index) => ({ id: index + 1, name: `Thing ${index + 1}`, inr: (index * 37) % 1_000 }))
+export const manyRows = Array.from({ length: 250 }, (_, index) => ({ id: index + 1, name: `Thing ${index + 1}`, inr: (index * 37) % 1_000 }))
 
 export const days = daysBetween('2026-10-30', '2026-11-28')
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { apiQuery } from '../../api/queries.ts'
 import { hasRole, useMe } from '../../app/me.tsx'
-import { BudgetBar } from '../../ui/data/budget-bar.tsx'
+import { BudgetBar } from '../../ui/charts/budget-bar.tsx'
 import { Tag } from '../../ui/data/status.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { text } from './text.ts'

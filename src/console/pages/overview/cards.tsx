@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { Spark } from '../../ui/data/spark.tsx'
+import { Spark } from '../../ui/charts/spark.tsx'
 import { useNow } from '../../ui/data/time.tsx'
 import { count, exactMoney, shortCount, shortMoney } from '../../ui/format/numbers.ts'
 import { type Activity, chartSpan, courseOf, monthOf } from './figures.ts'
@@ -21,13 +21,13 @@ function Card({ title, value, help, note, course }: CardProps) {
   return (
     <div className="card">
       <h2>{title}</h2>
-      <p className="card-value tabular" title={help}>
-        {value}
-      </p>
-      <div className="card-foot">
-        <p>{note}</p>
+      <div className="card-main">
+        <p className="card-value tabular" title={help}>
+          {value}
+        </p>
         <Spark values={course} />
       </div>
+      <p className="card-note">{note}</p>
     </div>
   )
 }
@@ -44,10 +44,10 @@ export function Cards({ activity, today }: { readonly activity: Activity; readon
         title={text.spend}
         value={shortMoney(month.valueInr)}
         help={`${exactMoney(month.valueInr)}. ${text.valueHelp}`}
-        note={`${text.spendNote(month.forecastInr)} · ${text.charged(month.costInr)}`}
+        note={text.spendNote(month.forecastInr, month.costInr)}
         course={course(day => day.value_inr)}
       />
-      <Card title={text.calls} value={shortCount(month.calls)} help={count(month.calls)} note="Last 30 days" course={course(day => day.requests)} />
+      <Card title={text.calls} value={shortCount(month.calls)} help={count(month.calls)} note={text.callsNote(month.calls / Math.max(1, month.days))} course={course(day => day.requests)} />
       <Card
         title={text.errors}
         value={shortCount(month.errors)}

@@ -1,10 +1,10 @@
 /** The figures of the overview. All of them come from one reply of /me/activity, so that they never disagree. */
-import type { ReplyOf } from '../../api/call.ts'
-import type { Series } from '../../ui/data/stacked-bars.tsx'
+import type { Operations } from '../../api/api.gen.ts'
+import type { Series } from '../../ui/charts/series.ts'
 import { addDays, daysBetween, daysInMonth, monthStart } from '../../ui/format/dates.ts'
 import type { Metric } from './metric.ts'
 
-export type Activity = ReplyOf<'activity'>
+export type Activity = Operations['activity']['reply']
 type DayFigures = Activity['days'][number]
 
 /** Days of the chart. */
@@ -43,6 +43,8 @@ function sumsOf(days: readonly DayFigures[]): Sums {
 export interface MonthFigures extends Sums {
   /** What the month comes to when every day is like those until now. The running day counts for its part. */
   readonly forecastInr: number
+  /** Days of the month that have passed, with the part of the running day. */
+  readonly days: number
 }
 
 /** Returns the sums of the month of `today`. `dayShare` is the part of the running day that has passed. */
@@ -50,7 +52,7 @@ export function monthOf({ days }: Activity, today: string, dayShare: number): Mo
   const start = monthStart(today)
   const sums = sumsOf(days.filter(({ day }) => day >= start && day <= today))
   const passed = daysBetween(start, today).length - 1 + dayShare
-  return { ...sums, forecastInr: passed < 1 ? sums.valueInr : (sums.valueInr / passed) * daysInMonth(today) }
+  return { ...sums, days: passed, forecastInr: passed < 1 ? sums.valueInr : (sums.valueInr / passed) * daysInMonth(today) }
 }
 
 const figureOf: Readonly<Record<Metric, (day: DayFigures) => number>> = {

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { apiQuery } from '../../api/queries.ts'
 import { useMe } from '../../app/me.tsx'
-import { StackedBars } from '../../ui/data/stacked-bars.tsx'
+import { StackedBars } from '../../ui/charts/stacked-bars.tsx'
 import { useNow } from '../../ui/data/time.tsx'
 import { istDay } from '../../ui/format/dates.ts'
 import { count, money, shortCount, shortMoney } from '../../ui/format/numbers.ts'
@@ -110,7 +110,7 @@ function Chart({ activity, today }: { readonly activity: Activity | undefined; r
       ) : series.length === 0 ? (
         <p className="quiet">{text.chartEmpty}</p>
       ) : (
-        <StackedBars label={text.metrics[metric]} days={span} series={series} format={value => (value < 100 ? exactFormats : formats)[metric](value)} />
+        <StackedBars label={text.metrics[metric]} days={span} series={series} format={exactFormats[metric]} formatAxis={formats[metric]} />
       )}
     </Panel>
   )

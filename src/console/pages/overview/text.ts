@@ -1,13 +1,13 @@
 import { shellText } from '../../text/common.ts'
-import { percent, shortMoney } from '../../ui/format/numbers.ts'
+import { percent, shortCount, wholeMoney } from '../../ui/format/numbers.ts'
 
 /** Texts of the overview. */
 export const text = {
   title: 'Overview',
   intro: (org: string): string => `What ${org} uses and spends. ${shellText.days}`,
   spend: 'Spend this month',
-  spendNote: (forecastInr: number): string => `${shortMoney(forecastInr)} at this pace`,
-  charged: (costInr: number): string => `${shortMoney(costInr)} charged`,
+  spendNote: (forecastInr: number, costInr: number): string => `${wholeMoney(forecastInr)} at this pace · ${wholeMoney(costInr)} charged`,
+  callsNote: (calls: number): string => `${shortCount(Math.round(calls))} a day`,
   valueHelp: 'The value of calls at catalog prices, which budgets count. Calls on own provider keys cost nothing here and count with their value.',
   calls: 'Calls this month',
   errors: 'Failed calls',

@@ -39,6 +39,9 @@ export function shortMoney(inr: number): string {
   return money(inr)
 }
 
+/** Writes an amount without decimals from one rupee on, for figures that are rough anyway. */
+export const wholeMoney = (inr: number): string => (Math.abs(inr) < 1 || Math.abs(inr) >= compactFrom ? shortMoney(inr) : shortMoney(Math.round(inr)))
+
 /** Writes an amount with all its digits, for tooltips. */
 export const exactMoney = (inr: number): string => formatter({ ...rupee, maximumFractionDigits: 6 }).format(inr)
 

@@ -22,6 +22,7 @@ export function Dialog({ title, onClose, children, actions, width = 'md', isDism
     const dialog = element.current
     const before = document.activeElement
     dialog?.showModal()
+    dialog?.querySelector<HTMLElement>('.dialog-body :is(input:not([type=radio]), textarea, select)')?.focus()
     return () => {
       dialog?.close()
       if (before instanceof HTMLElement) before.focus({ preventScroll: true })

@@ -18,13 +18,14 @@ interface MenuProps {
   /** The content of the button. */
   readonly trigger: ReactNode
   readonly label: string
+  /** The class of a button that has a text. Without it the button is a square with an icon. */
   readonly triggerClass?: string
   readonly align?: 'start' | 'end'
   readonly children: ReactNode
 }
 
 /** A button that opens a menu. The browser closes it on Escape and on a click outside. */
-export function Menu({ trigger, label, triggerClass = 'icon-button', align = 'end', children }: MenuProps) {
+export function Menu({ trigger, label, triggerClass, align = 'end', children }: MenuProps) {
   const id = useId()
   const button = useRef<HTMLButtonElement>(null)
   const menu = useRef<HTMLDivElement>(null)
@@ -39,7 +40,7 @@ export function Menu({ trigger, label, triggerClass = 'icon-button', align = 'en
   }
   return (
     <>
-      <button ref={button} type="button" className={triggerClass} aria-label={label} title={label} aria-haspopup="menu" popoverTarget={id}>
+      <button ref={button} type="button" className={triggerClass ?? 'icon-button'} aria-label={triggerClass ? undefined : label} title={label} aria-haspopup="menu" popoverTarget={id}>
         {trigger}
       </button>
       <div

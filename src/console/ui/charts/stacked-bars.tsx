@@ -1,37 +1,26 @@
 import { type PointerEvent, useState } from 'react'
 import { dayText, longDayText } from '../format/dates.ts'
+import { roundTop } from './round-top.ts'
+import type { Series } from './series.ts'
 import { Button } from '../forms/button.tsx'
-
-/** One thing of a chart: its value on each day, in the order of the days. */
-export interface Series {
-  readonly name: string
-  readonly values: readonly number[]
-  /** True for the sum of all that has no series of its own. */
-  readonly isRest?: boolean
-}
 
 interface StackedBarsProps {
   readonly label: string
   readonly days: readonly string[]
   readonly series: readonly Series[]
   readonly format: (value: number) => string
+  /** The format of the axis, which has little room. Default: `format`. */
+  readonly formatAxis?: (value: number) => string
 }
 
 const gap = 0.22
 const ticks = 4
 
-/** Returns the smallest round number from which the axis can begin: 1, 2, 2.5 or 5 times a power of ten. */
-export function roundTop(value: number): number {
-  if (value <= 0) return 1
-  const power = 10 ** Math.floor(Math.log10(value))
-  return (([1, 2, 2.5, 5].find(step => step * power >= value) ?? 10) as number) * power
-}
-
 const fillOf = (index: number, { isRest = false }: Series): string => (isRest ? 'var(--series-rest)' : `var(--series-${index + 1})`)
 const totalOf = (series: readonly Series[], day: number): number => series.reduce((sum, { values }) => sum + (values[day] ?? 0), 0)
 
 /** Days as stacked bars. The same figures are there as a table, and a sentence sums them up for a screen reader. */
-export function StackedBars({ label, days, series, format }: StackedBarsProps) {
+export function StackedBars({ label, days, series, format, formatAxis = format }: StackedBarsProps) {
   const [isTable, setTable] = useState(false)
   const [at, setAt] = useState<number | null>(null)
   const totals = days.map((_, day) => totalOf(series, day))
@@ -50,7 +39,7 @@ export function StackedBars({ label, days, series, format }: StackedBarsProps) {
       ) : (
         <div className="bars-chart">
           <div className="bars-axis" aria-hidden="true">
-            {Array.from({ length: ticks + 1 }, (_, tick) => format((top / ticks) * (ticks - tick))).map(text => (
+            {Array.from({ length: ticks + 1 }, (_, tick) => formatAxis((top / ticks) * (ticks - tick))).map(text => (
               <span key={text}>{text}</span>
             ))}
           </div>

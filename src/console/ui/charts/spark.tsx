@@ -10,9 +10,9 @@ export function Spark({ values }: { readonly values: readonly number[] }) {
   const points = values.map((value, index) => [pad + index * step, height - pad - (value / top) * (height - 2 * pad)] as const)
   const line = points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ')
   return (
-    <svg className="spark" viewBox={`0 0 ${width} ${height}`} width={width} height={height} aria-hidden="true">
+    <svg className="spark" viewBox={`0 0 ${width} ${height}`} height={height} preserveAspectRatio="none" aria-hidden="true">
       <polygon points={`${pad},${height} ${line} ${width - pad},${height}`} />
-      <polyline points={line} />
+      <polyline points={line} vectorEffect="non-scaling-stroke" />
     </svg>
   )
 }
