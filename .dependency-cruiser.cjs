@@ -188,7 +188,7 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/agents/toolkit/' },
     },
     {
-      name: 'console-stands-alone',
+      name: 'console-imports-nothing-else',
       comment: 'The console runs in a browser. It knows the gateway through api/api.gen.ts only.',
       severity: 'error',
       from: { path: webConsole },
