@@ -2,7 +2,17 @@
  * The walls of the code base: which folder may import which. ARCHITECTURE.md explains the layers; this file enforces them, for
  * type-only imports too. `peers` is the list of domains in an order without cycles: a domain imports only what stands in its row.
  */
+const swc = require('@swc/core')
+
+// The cruiser parses TSX as TypeScript, which fails at the first element. Its parser is told the syntax here.
+const { parseFileSync } = swc
+swc.parseFileSync = (name, options) => parseFileSync(name, { ...options, tsx: name.endsWith('.tsx') })
+
 const platform = '^src/platform/'
+/** The web console: programs for a browser, which a build of its own makes. */
+const webConsole = '^src/console/'
+/** Packages that the build puts into the console. They are development packages, because a gateway needs none of them to run. */
+const browserPackages = '(^|node_modules/)(react|react-dom|@tanstack/[^/]+)(/|$)'
 
 /** Domain folder (below src/) -> the domain folders that it may import. Platform, wire and providers are open to all of them. */
 const peers = {
@@ -88,7 +98,18 @@ module.exports = {
         path: '^src/',
         pathNot: [
           platform,
-          folders([...Object.keys(peers), 'gateway/wire', 'gateway/providers', 'gateway/http', 'mcp', 'sandbox', 'cli', 'composition', 'operations']),
+          folders([
+            ...Object.keys(peers),
+            'gateway/wire',
+            'gateway/providers',
+            'gateway/http',
+            'mcp',
+            'sandbox',
+            'cli',
+            'composition',
+            'operations',
+            'console',
+          ]),
           '^src/(main|version)\\.ts$',
         ],
       },
@@ -167,12 +188,34 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/agents/toolkit/' },
     },
     {
+      name: 'console-imports-nothing-else',
+      comment: 'The console runs in a browser. It knows the gateway through api/api.gen.ts only.',
+      severity: 'error',
+      from: { path: webConsole },
+      to: { path: '^src/', pathNot: webConsole },
+    },
+    {
+      name: 'nobody-imports-the-console',
+      comment: 'The gateway serves the built files of the console and imports none of them.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: webConsole },
+      to: { path: webConsole },
+    },
+    {
+      name: 'console-packages',
+      comment: 'The console imports packages for a browser only.',
+      severity: 'error',
+      from: { path: webConsole },
+      to: { pathNot: ['^src/', browserPackages] },
+    },
+    {
       name: 'no-tests-in-src',
       comment: 'src never imports tests or benches.',
       severity: 'error',
       from: { path: '^src/' },
       to: { path: '^(test|bench|scripts)/' },
     },
+    packageRule('browser', 'react|react-dom|@tanstack/[^/]+', webConsole),
     packageRule('pg', 'pg|pg-[^/]+', '^src/platform/db/postgres/'),
     packageRule('pglite', '@electric-sql/[^/]+', '^src/platform/db/embedded/'),
     packageRule('express', 'express', '^src/(gateway/http/|mcp/transport\\.ts$)'),
@@ -190,7 +233,7 @@ module.exports = {
       name: 'no-development-packages',
       comment: 'What src imports at run time stands in dependencies.',
       severity: 'error',
-      from: { path: '^src/' },
+      from: { path: '^src/', pathNot: webConsole },
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'], pathNot: 'node_modules/@types/' },
     },
   ],
@@ -202,7 +245,7 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'default', 'types'],
-      extensions: ['.ts', '.mts', '.js', '.mjs', '.json'],
+      extensions: ['.ts', '.tsx', '.mts', '.js', '.mjs', '.json'],
     },
   },
 }

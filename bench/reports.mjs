@@ -116,7 +116,7 @@ async function prepare(server, folder, name, size, nowMs) {
 
 async function main() {
   const options = readOptions()
-  if (!options.noBuild) ensure()
+  if (!options.noBuild) await ensure()
   const postgres = await startPostgres()
   const folder = mkdtempSync(join(postgres.folder, 'bench-'))
   const clear = async () => {

@@ -1,8 +1,9 @@
 /**
- * Compiles src/ to dist/ with tsc. It builds a new folder next to the old one, and replaces the old one only when the new one is complete. So a build that
- * fails does not change dist/, and a process that starts meanwhile never sees an incomplete dist/.
+ * Compiles the server of src/ to dist/ with tsc, and concurrently the web console of src/console to dist/console with Vite. Each is built only when its sources
+ * changed. A build makes a new folder next to the old one, and replaces the old one only when the new one is complete. So a build that fails does not change
+ * dist/, and a process that starts meanwhile never sees an incomplete dist/.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,41 +11,44 @@ import { dirname, join } from 'node:path'
 import { root, runAsMain } from './paths.mjs'
 
 const dist = join(root, 'dist')
-const stampFile = join(dist, '.built-from')
+const consoleFolder = join(root, 'src', 'console')
+const builtConsole = join(dist, 'console')
 
-/** Returns one hash over the path, size and time of every file that the build reads. Deleting a file also changes the hash. */
-function sourceStamp() {
+/** The two parts of the build: the files that each reads, and the folder that it writes. The stamp in that folder says what it was made from. */
+const parts = {
+  server: { folder: dist, reads: ['tsconfig.json', 'package-lock.json', 'src'], skips: consoleFolder },
+  console: { folder: builtConsole, reads: ['package-lock.json', 'scripts/build-console.mjs', 'src/console'], skips: null },
+}
+const stampIn = folder => join(folder, '.built-from')
+
+/** Returns one hash over the path, size and time of every file that a part reads. Deleting a file also changes the hash. */
+function sourceStamp({ reads, skips }) {
   const hash = createHash('sha256')
   const add = path => {
-    const { size, mtimeMs } = statSync(path)
-    hash.update(`${path.slice(root.length)} ${size} ${mtimeMs}\n`)
+    if (path === skips || path.endsWith('.md')) return
+    const stat = statSync(path)
+    if (stat.isDirectory()) for (const name of readdirSync(path).sort()) add(join(path, name))
+    else hash.update(`${path.slice(root.length)} ${stat.size} ${stat.mtimeMs}\n`)
   }
-  const walk = folder => {
-    for (const entry of readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const path = join(folder, entry.name)
-      if (entry.isDirectory()) walk(path)
-      else if (!path.endsWith('.md')) add(path)
-    }
-  }
-  add(join(root, 'tsconfig.json'))
-  add(join(root, 'package-lock.json'))
-  walk(join(root, 'src'))
+  for (const name of reads) add(join(root, name))
   return hash.digest('hex')
 }
 
+const isFresh = part => existsSync(stampIn(part.folder)) && readFileSync(stampIn(part.folder), 'utf8') === sourceStamp(part)
+
 /** Returns whether dist/ was made from exactly these sources. */
 export function isBuilt() {
-  return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === sourceStamp()
+  return isFresh(parts.server) && isFresh(parts.console)
 }
 
-/** Replaces dist/. On Windows an open file blocks the rename of a folder. In that case the files are copied over the old ones. */
-function swapIn(fresh) {
+/** Replaces a folder of the build. On Windows an open file blocks the rename of a folder. In that case the files are copied over the old ones. */
+function swapIn(fresh, folder) {
   const old = `${dist}.old.${process.pid}`
   try {
-    if (existsSync(dist)) renameSync(dist, old)
-    renameSync(fresh, dist)
+    if (existsSync(folder)) renameSync(folder, old)
+    renameSync(fresh, folder)
   } catch {
-    cpSync(fresh, dist, { recursive: true, force: true })
+    cpSync(fresh, folder, { recursive: true, force: true })
     rmSync(fresh, { recursive: true, force: true })
   }
   rmSync(old, { recursive: true, force: true })
@@ -66,30 +70,68 @@ function addTemplate(fresh) {
   else spawnSync(process.execPath, [join(root, 'scripts', 'database-template.mjs'), file], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
-/** Builds dist/. Returns false when the sources do not compile. The terminal then shows the output of tsc. */
-export function build() {
-  const stamp = sourceStamp()
-  const fresh = `${dist}.new.${process.pid}`
+/** Compiles the server into a folder. Resolves with whether the sources compile. The terminal then shows the output of tsc. */
+function compileServer(fresh) {
   const packageJson = createRequire(join(root, 'package.json')).resolve('typescript/package.json')
   const tsc = join(dirname(packageJson), JSON.parse(readFileSync(packageJson, 'utf8')).bin.tsc)
-  try {
-    const run = spawnSync(process.execPath, [tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError'], {
-      cwd: root,
-      stdio: ['ignore', 'inherit', 'inherit'],
+  return isGood([tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError'])
+}
+
+/** Runs node on this terminal. Resolves with whether it ended with exit code 0. */
+function isGood(args) {
+  return new Promise(done => {
+    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+    child.once('error', error => {
+      console.error(error.message)
+      done(false)
     })
-    if (run.error) console.error(run.error.message)
-    if (run.status !== 0) return false
-    // npm makes the command executable only when it links it, so each build does it again.
-    chmodSync(join(fresh, 'cli', 'brigade.js'), 0o755)
-    addTemplate(fresh)
-    writeFileSync(join(fresh, '.built-from'), stamp)
-    swapIn(fresh)
+    child.once('close', code => done(code === 0))
+  })
+}
+
+/** Builds only the console, if its sources changed. Resolves with whether it is built. */
+export async function buildConsoleIfChanged() {
+  if (isFresh(parts.console)) return true
+  const stamp = sourceStamp(parts.console)
+  const fresh = `${builtConsole}.new.${process.pid}`
+  try {
+    if (!(await isGood([join(root, 'scripts', 'build-console.mjs'), fresh]))) return false
+    writeFileSync(stampIn(fresh), stamp)
+    swapIn(fresh, builtConsole)
     return true
   } finally {
     rmSync(fresh, { recursive: true, force: true })
   }
 }
 
-runAsMain(import.meta.url, () => {
-  process.exitCode = build() ? 0 : 1
+/** Builds what changed. Resolves with false when the sources do not compile. The terminal then shows the errors. */
+export async function build() {
+  const hasConsole = isFresh(parts.console)
+  // When nothing changed, somebody asked for the build, so it compiles the server again.
+  const hasServer = !hasConsole && isFresh(parts.server)
+  const stamps = { server: sourceStamp(parts.server), console: sourceStamp(parts.console) }
+  const fresh = `${dist}.new.${process.pid}`
+  const freshConsole = join(fresh, 'console')
+  try {
+    const made = await Promise.all([hasServer || compileServer(fresh), hasConsole || isGood([join(root, 'scripts', 'build-console.mjs'), freshConsole])])
+    if (made.includes(false)) return false
+    if (hasConsole) cpSync(builtConsole, freshConsole, { recursive: true })
+    writeFileSync(stampIn(freshConsole), stamps.console)
+    if (hasServer) {
+      swapIn(freshConsole, builtConsole)
+      return true
+    }
+    // npm makes the command executable only when it links it, so each build does it again.
+    chmodSync(join(fresh, 'cli', 'brigade.js'), 0o755)
+    addTemplate(fresh)
+    writeFileSync(stampIn(fresh), stamps.server)
+    swapIn(fresh, dist)
+    return true
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+  }
+}
+
+runAsMain(import.meta.url, async () => {
+  process.exitCode = (await build()) ? 0 : 1
 })

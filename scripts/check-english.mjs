@@ -21,7 +21,7 @@ const banned = [
 /** Files that may contain banned words, because they explain them. */
 export const exempt = ['docs/terminology.md']
 
-const isChecked = path => /\.(ts|mjs|md|sql)$/.test(path)
+const isChecked = path => /\.(tsx?|mjs|md|sql)$/.test(path)
 const skipped = path => path.startsWith('test/tooling/fixtures/words') || path === 'scripts/check-english.mjs' || exempt.includes(path)
 
 /** Returns the prose of a line: the whole line of a document, or the comment of a line of code. Undefined without a comment. */

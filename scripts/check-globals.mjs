@@ -52,14 +52,17 @@ function withoutComments(text) {
     .replace(/(^|[\s;{}(),])\/\/[^\n]*/g, (comment, before) => before + ' '.repeat(comment.length - before.length))
 }
 
-/** Returns one line of text for each use in a file that is not allowed to. Only the rule for SQL applies to the toolkit, because it runs at clients. */
+/** Folders whose code does not run in the gateway. */
+const outside = ['src/agents/toolkit/', 'src/console/']
+
+/** Returns one line of text for each use in a file that is not allowed to. Only the rule for SQL applies to the toolkit and the console, because they run at clients. */
 export function misplacedGlobals(base = root) {
   const found = []
   for (const path of filesBelow('src', name => name.endsWith('.ts'), base)) {
     const text = withoutComments(readFileSync(join(base, path), 'utf8'))
     for (const { what, use, pattern, home } of rules) {
       if (typeof home === 'function' ? home(path, text) : home.test(path)) continue
-      if (path.startsWith('src/agents/toolkit/') && what !== 'SQL text') continue
+      if (outside.some(folder => path.startsWith(folder)) && what !== 'SQL text') continue
       for (const match of text.matchAll(new RegExp(pattern, 'g'))) {
         found.push(`${path}:${text.slice(0, match.index).split('\n').length}: ${what} (${match[0].trim().slice(0, 40).replace(/\s+/g, ' ')}); ${use}`)
       }

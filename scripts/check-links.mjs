@@ -36,7 +36,7 @@ function strayDecisions(base, linked) {
       if (!linked.has(`${page}#${anchorOf(`${number} ${title.trim()}`)}`)) found.push(`${page}: no document links to decision ${number}`)
     }
   }
-  for (const path of filesBelow('src', path => path.endsWith('.ts'), base))
+  for (const path of filesBelow('src', path => /\.tsx?$/.test(path), base))
     for (const [, number] of readFileSync(join(base, path), 'utf8').matchAll(/\bDecision (\d{4})\b/g))
       if (!numbers.has(number)) found.push(`${path}: decision ${number} does not exist`)
   return found

@@ -16,7 +16,7 @@ const patterns = [
   },
   { why: 'another product', pattern: new RegExp(`b${'harat'}`, 'i') },
 ]
-const isText = path => /\.(ts|mjs|cjs|js|json|md|sql|txt|yml|yaml|example|sh)$/.test(path) || path === '.ci/run'
+const isText = path => /\.(tsx?|css|html|mjs|cjs|js|json|md|sql|txt|yml|yaml|example|sh)$/.test(path) || path === '.ci/run'
 const skipped = path => path.startsWith('test/tooling/fixtures/words') || path === 'scripts/check-words.mjs'
 
 /** Returns one line of text for each match. Only the first three rules apply to catalog/, because provider ids there are data. */

@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { tooHeavy } from './build-console.mjs'
 import { badCommits } from './check-commits.mjs'
 import { bannedWords } from './check-english.mjs'
 import { misplacedGlobals } from './check-globals.mjs'
@@ -62,12 +63,14 @@ const steps = [
   ],
   ['types: test', types('tsconfig.test.json', 'test')],
   ['types: src', types('tsconfig.json', 'src')],
+  ['types: console', types('src/console/tsconfig.json', 'console')],
   ['format and lint', tool('@biomejs/biome', 'biome', ['check', '--max-diagnostics=200', '.'])],
   ['generated files', generatedFiles],
   ['dead code', tool('knip', 'knip', [])],
   ['layers', layers],
   ['sizes of files and folders', lines(() => [...tooLong(), ...tooFull()])],
   ['clock, chance, environment, SQL', lines(misplacedGlobals)],
+  ['weight of the console', lines(() => tooHeavy(join(root, 'dist', 'console')))],
   ['words', lines(foreignWords)],
   ['plain English', lines(bannedWords)],
   ['links', lines(brokenLinks)],
@@ -86,7 +89,7 @@ async function runStep([name, run]) {
   console.log(text.trimEnd().replace(/^/gm, '     '))
 }
 
-ensure()
+await ensure()
 mkdirSync(cache, { recursive: true })
 const waiting = steps.values()
 const startedMs = Date.now()

@@ -78,11 +78,11 @@ export function ensureInstalled() {
 }
 
 /** Makes the checkout ready. Ends the process with exit code 1 when this fails. */
-export function ensure() {
+export async function ensure() {
   ensureInstalled()
   if (isBuilt()) return
   console.error('Building ...')
-  if (!build()) {
+  if (!(await build())) {
     console.error('The build failed. Nothing was started.')
     process.exit(1)
   }

@@ -1,12 +1,13 @@
 /**
  * `npm run generate [-- --check]` writes the documents that are made from tables of the code: .env.example, docs/reference/config.md,
- * docs/reference/errors.md and docs/reference/endpoints.md. It also writes docs/internals/behaviour.md from the titles of the tests. With --check it
- * writes nothing and fails when a file differs from the code.
+ * docs/reference/errors.md and docs/reference/endpoints.md. It also writes docs/internals/behaviour.md from the titles of the tests, and the typed client
+ * of the web console. With --check it writes nothing and fails when a file differs from the code.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { behaviourDoc } from './behaviour.mjs'
+import { consoleClient } from './console-client.mjs'
 import { ensure } from './ensure.mjs'
 import { root } from './paths.mjs'
 
@@ -75,7 +76,14 @@ function endpointsDoc({ endpointTable, bindingsOf }) {
   return `# Endpoints\n\n${made} GET /openapi.json has the schemas.\n\n${table(['endpoint', 'credential', 'who', 'what', 'its own errors'], rows)}\n`
 }
 
-ensure()
+/** Returns the OpenAPI document as the gateway serves it. */
+async function openApi() {
+  const { endpointTable, bindingsOf } = await load('gateway/http/rows/endpoint-table.js')
+  const { openApiOf } = await load('gateway/http/documents/openapi.js')
+  return openApiOf(bindingsOf(endpointTable), {}, '', '')
+}
+
+await ensure()
 const { settings } = await load('platform/config.js')
 const { errorTable } = await load('platform/errors.js')
 const files = {
@@ -84,6 +92,7 @@ const files = {
   'docs/reference/errors.md': errorsDoc(errorTable),
   'docs/reference/endpoints.md': endpointsDoc(await load('gateway/http/rows/endpoint-table.js')),
   'docs/internals/behaviour.md': behaviourDoc(),
+  'src/console/api/api.gen.ts': consoleClient(await openApi()),
 }
 const differing = Object.entries(files).filter(([path, text]) => !existsSync(join(root, path)) || readFileSync(join(root, path), 'utf8') !== text)
 if (process.argv.includes('--check')) {

@@ -12,7 +12,7 @@ export const nodeFlags = ['--max-semi-space-size=32']
 
 /** Reads .env, runs a program of dist/ on this terminal, and ends with its exit code. A variable of the environment has priority over .env. */
 export async function runBuilt(program, args) {
-  ensure()
+  await ensure()
   const dotEnv = join(root, '.env')
   if (existsSync(dotEnv)) process.loadEnvFile(dotEnv)
   process.exitCode = await runNode([...nodeFlags, '--enable-source-maps', join(root, 'dist', program), ...args], { cwd: process.cwd() })

@@ -1,6 +1,6 @@
 /** The composition root. This file assembles a whole gateway from the domains. */
 
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Agents } from '../agents/agents.ts'
 import type { Authenticator } from '../gateway/access/authenticate.ts'
 import { createAccess } from '../gateway/access/create-access.ts'
@@ -14,6 +14,7 @@ import type { Catalog } from '../gateway/catalog/catalog.ts'
 import type { CatalogSnapshot } from '../gateway/catalog/model.ts'
 import { dearerRoute } from '../gateway/catalog/named-models.ts'
 import type { Attestations } from '../gateway/compliance/attestation/attestation.ts'
+import { ConsoleSite } from '../gateway/http/console/console-site.ts'
 import { Cors } from '../gateway/http/cors.ts'
 import type { Binding, EdgeDeps } from '../gateway/http/edge.ts'
 import { OpenStreams } from '../gateway/http/replies/open-streams.ts'
@@ -157,10 +158,11 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   const services = rowServices({ ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }, bindings)
   const edge = { ...edgeDeps(deps, domains, services, state), ...bounds, ...watched.edge }
   const mcp = mcpOf(deps, domains, edge, bindings, watched.tools)
-  const server = createEdge(bindings, edge, {
-    main: (request, response) => void mcp.handle(request, response),
+  const mcpPaths = {
+    main: (request: IncomingMessage, response: ServerResponse) => void mcp.handle(request, response),
     ofOrg: mcpOfOrg(config, mcp, services.mcpOAuth, edge),
-  })
+  }
+  const server = createEdge(bindings, edge, mcpPaths, new ConsoleSite({ isOn: config.CONSOLE }))
   const operator = operatorServices(deps, domains, () => state.baseUrl)
   const masterKeys = new MasterKeys(deps)
   await domains.jobs.start()

@@ -33,6 +33,7 @@ export const settings = {
   PORT: s('server', 'int', '8787', 'Port to listen on; 0 takes a free one.', 0),
   WORKERS: s('server', 'string', '1', 'Processes that serve behind one port, on PostgreSQL; auto: one for each core. See docs/operate/several-processes.md.'),
   BASE_URL: s('server', 'url', null, 'Public base URL, without a path. Default: http://HOST:PORT.'),
+  CONSOLE: s('server', 'bool', 'on', 'The web console at /console. off: the API, MCP and the pages for sign-in stay.'),
   ALLOWED_HOSTS: s('server', 'list', '', 'Extra Host names that /mcp accepts beside the one of BASE_URL and loopback.'),
   LOG_LEVEL: s('server', 'string', 'info', 'fatal, error, warn, info, debug or silent.'),
   DATABASE_URL: s('data', 'secret', null, 'PostgreSQL 14 or newer. Absent: the embedded database in DATA_DIR.'),

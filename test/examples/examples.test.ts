@@ -98,7 +98,7 @@ let agents: readonly MadeAgent[]
 const agentNamed = (name: string): MadeAgent | undefined => agents.find(agent => agent.name === name)
 
 beforeAll(async () => {
-  buildToolkit()
+  await buildToolkit()
   app = await startApp({ env: { SANDBOX: 'on', FOLDER_STORE: 'on' } })
   expect((await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })).status).toBe(200)
   settings = { BRIGADE: app.baseUrl, BRIGADE_KEY: app.key }

@@ -52,7 +52,7 @@ export async function runExamples(names: readonly string[], settings: Readonly<R
 }
 
 /** `brigade-gateway/agents` is what was built of the toolkit: builds when a file of it is newer. Throws when the sources do not compile. */
-export function buildToolkit(): void {
+export async function buildToolkit(): Promise<void> {
   const sources = join(root, 'src/agents/toolkit')
   const built = join(root, 'dist/agents/toolkit')
   const isStale = readdirSync(sources, { recursive: true, encoding: 'utf8' }).some(file => {
@@ -60,5 +60,5 @@ export function buildToolkit(): void {
     const result = join(built, file.replace(/\.ts$/, '.js'))
     return !existsSync(result) || statSync(result).mtimeMs < statSync(join(sources, file)).mtimeMs
   })
-  if (isStale && !build()) throw new Error('src does not compile')
+  if (isStale && !(await build())) throw new Error('src does not compile')
 }

@@ -72,6 +72,9 @@ test('the layer rules report a cycle, a forbidden type-only import, SQL of anoth
       'no-cycles src/gateway/keys/keys.ts',
       'inference-knows-no-dialect src/gateway/inference/dial.ts',
       'sandbox-shares-nothing src/sandbox/server.ts',
+      'console-imports-nothing-else src/console/app/main.tsx',
+      'console-packages src/console/app/main.tsx',
+      'nobody-imports-the-console src/operations/pages.ts',
     ]),
   )
 })

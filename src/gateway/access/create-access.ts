@@ -17,6 +17,7 @@ import type { IdentityProviders } from './identity/identity-provider.ts'
 import { providerFetch } from './identity/provider-fetch.ts'
 import { InvitationPages } from './pages/invitation-pages.ts'
 import type { OwnPages } from './pages/own-pages.ts'
+import type { HomePage } from './pages/own-path.ts'
 import type { Sessions } from './sessions.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 import { SignInCompletion } from './sign-in/sign-in-completion.ts'
@@ -49,7 +50,7 @@ export interface Access {
   readonly signInLinks: SignInLinks
   readonly cliLogin: CliLogin
   /** The pages from which a browser may send requests with a session. */
-  readonly ownPages: OwnPages
+  readonly ownPages: OwnPages & HomePage
 }
 
 /** Constructs the sign-in services, and registers the job that deletes what has expired. */
@@ -66,8 +67,9 @@ export function createAccess(deps: AccessDeps): Access {
     await signInLinks.sweep()
     await cliLogin.sweep()
   })
-  const invitationPages = new InvitationPages({ signInCompletion, sessions, invitations, audit })
-  return { sessions, people, signInCompletion, invitationPages, signIn, signInLinks, cliLogin, ownPages: { baseUrl, origins: config.CONSOLE_ORIGINS } }
+  const invitationPages = new InvitationPages({ signInCompletion, sessions, invitations, audit, hasConsole: config.CONSOLE })
+  const ownPages = { baseUrl, origins: config.CONSOLE_ORIGINS, hasConsole: config.CONSOLE }
+  return { sessions, people, signInCompletion, invitationPages, signIn, signInLinks, cliLogin, ownPages }
 }
 
 /** Returns the identity providers that have both a client id and a client secret. */

@@ -5,6 +5,7 @@ import { fail } from '../../platform/errors.ts'
 import { rowId } from '../../platform/values/row-id.ts'
 import { skipBody } from './bodies/pieces.ts'
 import { refuseUnread, serverTimes } from './connections.ts'
+import type { ConsoleSite } from './console/console-site.ts'
 import type { Binding, EdgeDeps } from './edge.ts'
 import { pathHint } from './path-hint.ts'
 import { writeError } from './replies/reply-writer.ts'
@@ -35,8 +36,8 @@ export interface McpPaths {
   readonly ofOrg: ((orgId: number, request: IncomingMessage, response: ServerResponse) => void) | null
 }
 
-/** Makes the server for all endpoints of the table and for MCP. Unknown paths get 404 and wrong methods 405, in the error envelope. */
-export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: McpPaths): Server {
+/** Makes the server for all endpoints of the table, for MCP and for the console. Unknown paths get 404 and wrong methods 405, in the error envelope. */
+export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: McpPaths, site: ConsoleSite): Server {
   const hot = new HotRoutes(bindings)
   const app = express()
   app.disable('x-powered-by')
@@ -46,7 +47,11 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
   const toMcp = (request: IncomingMessage, response: ServerResponse): void => deps.watch?.strayed('/mcp', request, response)
   app.all('/mcp', (request, response) => {
     toMcp(request, response)
-    mcp.main(request, response)
+    if (!site.explainMcp(request, response, deps)) mcp.main(request, response)
+  })
+  app.all(['/', '/console', '/console/*below'], (request, response, next) => {
+    if (site.serve(request.path, request, response, deps)) deps.watch?.strayed('other', request, response)
+    else next()
   })
   const { ofOrg } = mcp
   if (ofOrg)

@@ -53,7 +53,7 @@ describe('one-time sign-in links', () => {
         'cache-control': 'no-store',
         // With the policy `no-referrer`, the browser would send the form with `Origin: null`.
         'referrer-policy': 'strict-origin',
-        'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'unsafe-inline'; form-action 'self'/),
+        'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'sha256-[\w+/=]+'; form-action 'self'/),
       })
     }
     expect((await press(new TestBrowser(), url)).status).toBe(302)

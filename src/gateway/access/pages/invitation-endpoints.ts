@@ -47,7 +47,7 @@ export const invitationEndpoints = {
         const id = rowId(form.get('id') ?? '')
         if (id === null || (decision !== 'accept' && decision !== 'decline'))
           throw fail('bad_request', { message: 'The form needs the fields id and decision (accept or decline).' })
-        return invitationPages.decide(headers.cookie, id, decision === 'accept', call)
+        return invitationPages.decide(headers, id, decision === 'accept', call)
       }),
   }),
 }

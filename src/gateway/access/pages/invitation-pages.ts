@@ -5,13 +5,17 @@ import type { AuditTrail } from '../../audit/audit.ts'
 import type { Invitations } from '../../orgs/members/invitations.ts'
 import type { Sessions } from '../sessions.ts'
 import type { SignInCompletion } from '../sign-in/sign-in-completion.ts'
-import { invitationsPage, privateHeaders } from './pages.ts'
+import { homePath } from './own-path.ts'
+import { privateHeaders } from './page-frame.ts'
+import { invitationsPage } from './pages.ts'
 
 export interface InvitationPagesDeps {
   readonly signInCompletion: SignInCompletion
   readonly sessions: Sessions
   readonly invitations: Invitations
   readonly audit: AuditTrail
+  /** The setting CONSOLE. */
+  readonly hasConsole: boolean
 }
 
 /** The path of the page. Mails with invitations link to it. */
@@ -34,8 +38,13 @@ export class InvitationPages {
   }
 
   /** Accepts an invitation and moves the session to that organisation, or declines it. Throws `not_found` and `member_cap`. */
-  async decide(cookie: string | undefined, id: number, isAccepted: boolean, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<Reply> {
-    const { signInCompletion, invitations, sessions } = this.#deps
+  async decide(
+    { cookie, accept }: { readonly cookie?: string | undefined; readonly accept?: string | undefined },
+    id: number,
+    isAccepted: boolean,
+    call: Pick<Call, 'requestId' | 'clientIp'>,
+  ): Promise<Reply> {
+    const { signInCompletion, invitations, sessions, hasConsole } = this.#deps
     const person = await signInCompletion.currentSession(cookie)
     if (person === null) return signInFirst()
     if (isAccepted) {
@@ -43,7 +52,7 @@ export class InvitationPages {
       await sessions.move(person.sessionId, orgId)
     } else await invitations.decline(person, id)
     await this.#note(person, isAccepted ? 'acceptInvitation' : 'declineInvitation', id, call)
-    return reply.empty(seeOther, { ...privateHeaders, location: isAccepted ? '/me' : invitationsPath })
+    return reply.empty(seeOther, { ...privateHeaders, location: isAccepted ? homePath(accept, hasConsole) : invitationsPath })
   }
 
   #note(actor: SessionPrincipal, act: string, id: number, call: Pick<Call, 'requestId' | 'clientIp'>): Promise<void> {

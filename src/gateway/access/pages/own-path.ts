@@ -9,9 +9,19 @@ export function isOwnPath(text: string): boolean {
   return text.length <= ownPathMax && ownPath.test(text)
 }
 
+/** Whether a browser finds the console here: the setting CONSOLE. */
+export interface HomePage {
+  readonly hasConsole: boolean
+}
+
+/** The path to which a person goes after sign-in who asked for no other: the console in a browser. A program gets /me, which says who is signed in. */
+export function homePath(accept: string | undefined, hasConsole: boolean): string {
+  return hasConsole && accept?.includes('text/html') === true ? '/console' : '/me'
+}
+
 /** The query parameter with the path to which the browser goes after sign-in. */
 export const returnToSchema = z
   .string()
   .refine(isOwnPath, 'must be a path of this gateway: it begins with one "/" and holds no scheme, host, space or backslash')
   .optional()
-  .describe('Path of this gateway to go to after signing in. Default: /me.')
+  .describe('Path of this gateway to go to after signing in. Default: /console for a browser, /me for other clients.')

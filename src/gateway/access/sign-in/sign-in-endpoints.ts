@@ -3,8 +3,9 @@ import { endpointOf, type Reply, reply } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
 import { type CliLogin, cliKeyDays, cliLoginPath, type Waiting } from '../cli-login.ts'
 import { checkOwnPage, type OwnPages, properAddress } from '../pages/own-pages.ts'
-import { returnToSchema } from '../pages/own-path.ts'
-import { forBrowser, handOverPage, linkPage, methodsPage, privateHeaders } from '../pages/pages.ts'
+import { type HomePage, homePath, returnToSchema } from '../pages/own-path.ts'
+import { privateHeaders } from '../pages/page-frame.ts'
+import { forBrowser, handOverPage, linkPage, methodsPage } from '../pages/pages.ts'
 import type { Sessions } from '../sessions.ts'
 import type { SignIn } from './sign-in.ts'
 import type { SignInCompletion } from './sign-in-completion.ts'
@@ -16,7 +17,7 @@ const row = endpointOf<{
   signInCompletion: SignInCompletion
   cliLogin: CliLogin
   sessions: Sessions
-  ownPages: OwnPages
+  ownPages: OwnPages & HomePage
 }>()
 
 const tag = 'sign-in'
@@ -99,8 +100,11 @@ export const signInEndpoints = {
     output: page,
     status: 302,
     errors: ['not_found', 'provider_not_configured', 'unavailable', 'forbidden', 'database_unavailable'],
-    handle: ({ signIn }, { path, query, headers: { accept, cookie } }, call) =>
-      forBrowser(accept, async () => onward(await signIn.finish(path.provider, query, { cookie, call }))),
+    handle: ({ signIn, ownPages }, { path, query, headers: { accept, cookie } }, call) =>
+      forBrowser(accept, async () => {
+        const { returnTo, cookies } = await signIn.finish(path.provider, query, { cookie, call })
+        return onward({ location: returnTo ?? homePath(accept, ownPages.hasConsole), cookies })
+      }),
   }),
 
   signOut: row({
@@ -147,7 +151,8 @@ export const signInEndpoints = {
         checkOwnPage(headers, ownPages)
         const token = new URLSearchParams(body.toString('utf8')).get('token') ?? ''
         if (!tokenShape.test(token)) throw fail('bad_request', { message: 'The form needs the field token: the text after token= in the link.' })
-        return onward({ location: '/me', cookies: [await signInLinks.use(token, { cookie: headers.cookie, call })] })
+        const location = homePath(headers.accept, ownPages.hasConsole)
+        return onward({ location, cookies: [await signInLinks.use(token, { cookie: headers.cookie, call })] })
       }),
   }),
 

@@ -54,6 +54,12 @@ export interface Onward {
   readonly cookies: readonly string[]
 }
 
+/** A finished sign-in: the session, and the path that the person asked for. */
+export interface SignedIn {
+  readonly returnTo: string | null
+  readonly cookies: readonly string[]
+}
+
 const startAgain = 'Begin again at /auth.'
 
 /** Sign-in at an identity provider, from the redirect to the session. */
@@ -89,7 +95,7 @@ export class SignIn {
    * `provider_not_configured`. Throws `unavailable` when the provider does not reply. Throws `bad_request` when the state belongs to another browser,
    * was used or has expired, when the provider refused, and when its reply is invalid.
    */
-  async finish(name: string, query: Readonly<Record<string, string>>, arriving: Arriving): Promise<Onward> {
+  async finish(name: string, query: Readonly<Record<string, string>>, arriving: Arriving): Promise<SignedIn> {
     const provider = this.#provider(name)
     const { state } = query
     const underWay = state === undefined ? null : await this.#take(state, provider)
@@ -101,7 +107,7 @@ export class SignIn {
     const identity = await this.#identify(provider, query, { state, verifier: underWay.verifier, nonce: underWay.nonce })
     const { userId } = await this.#deps.people.arrive(identity)
     const session = await this.#deps.signInCompletion.signIn(userId, 'signIn', arriving)
-    return { location: underWay.returnTo ?? '/me', cookies: [session] }
+    return { returnTo: underWay.returnTo, cookies: [session] }
   }
 
   /** Deletes sign-ins that were never finished. Returns their number. */

@@ -1,0 +1,29 @@
+import type { IconName } from '../ui/icon.tsx'
+
+/** An entry of the navigation. README.md says how to add one. */
+export interface NavEntry {
+  /** Path below /console. */
+  readonly to: string
+  readonly label: string
+  readonly icon: IconName
+  /** The letter after `g` that opens the page. */
+  readonly letter: string
+  /** The least role that sees the page. Default: member. */
+  readonly role?: 'admin' | 'owner'
+  /** True for the few pages that a phone shows at the bottom. The others are under More. */
+  readonly isOnPhone?: boolean
+}
+
+/** Returns the least role that sees a page. */
+export const roleOf = ({ role }: NavEntry): 'member' | 'admin' | 'owner' => role ?? 'member'
+
+interface NavGroup {
+  readonly title: string
+  readonly entries: readonly NavEntry[]
+}
+
+/** The navigation in its order. A group without entries that the person may see is left out. */
+export const navigation: readonly NavGroup[] = [
+  { title: 'Work', entries: [{ to: '/', label: 'Overview', icon: 'overview', letter: 'o', isOnPhone: true }] },
+  { title: 'Access', entries: [{ to: '/keys', label: 'Keys', icon: 'key', letter: 'k', isOnPhone: true }] },
+]

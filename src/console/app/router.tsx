@@ -1,0 +1,16 @@
+import { createRouter } from '@tanstack/react-router'
+import { galleryRoute } from '../pages/gallery/route.ts'
+import { keysRoute } from '../pages/keys/route.ts'
+import { overviewRoute } from '../pages/overview/route.ts'
+import { rootRoute } from './root-route.tsx'
+
+const routeTree = rootRoute.addChildren([overviewRoute, keysRoute, galleryRoute])
+
+/** The router of the console. Filters are in the address, typed by `validateSearch` of each route. */
+export const router = createRouter({ routeTree, basepath: '/console', defaultPreload: 'intent', scrollRestoration: true })
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router
+  }
+}

@@ -1,0 +1,53 @@
+import { type InfiniteData, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
+import { apiQuery, invalidate } from '../../api/queries.ts'
+import type { ComboOption } from '../../ui/forms/combobox.tsx'
+
+export type ApiKey = ReplyOf<'listKeys'>['keys'][number]
+export type KeyChanges = CallOptions<'changeKey'>['body']
+
+const pageSize = 100
+
+/** Returns the keys in the pages that were read so far. */
+export function useKeys() {
+  return useInfiniteQuery({
+    queryKey: ['listKeys', 'pages'],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) => api('listKeys', { query: { limit: pageSize, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
+    getNextPageParam: page => page.next_cursor ?? undefined,
+    select: (data: InfiniteData<ReplyOf<'listKeys'>>) => data.pages.flatMap(({ keys }) => keys),
+  })
+}
+
+/** Returns a function that names the member with an id. Until the members are read it returns the number. */
+export function useMemberNames(ownId: number | null): (uid: number) => string {
+  const members = useQuery(apiQuery('listMembers'))
+  return uid => {
+    if (uid === ownId) return 'You'
+    const found = members.data?.members.find(({ id }) => id === uid)
+    return found?.name ?? found?.email ?? `Member ${uid}`
+  }
+}
+
+/** Changes a key. Only the fields that are given are sent. */
+export function useChangeKey(onDone: (key: ApiKey) => void) {
+  return useMutation({
+    mutationFn: ({ id, changes }: { id: number; changes: KeyChanges }) => api('changeKey', { path: { id }, body: changes }),
+    onSuccess: async ({ key }) => {
+      await invalidate('listKeys', 'orgBudgets')
+      onDone(key)
+    },
+  })
+}
+
+const foundMax = 20
+
+/** Finds models by a part of their id. The list of models is one public document, which the browser keeps. */
+export async function findModels(text: string, signal: AbortSignal): Promise<readonly ComboOption[]> {
+  const { data } = await api('listModels', { signal })
+  const words = text.toLowerCase()
+  return data
+    .filter(({ id }) => id.toLowerCase().includes(words))
+    .slice(0, foundMax)
+    .map(({ id }) => ({ value: id, label: id }))
+}

@@ -1,0 +1,117 @@
+import { useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { apiQuery } from '../../api/queries.ts'
+import { useMe } from '../../app/me.tsx'
+import { StackedBars } from '../../ui/charts/stacked-bars.tsx'
+import { useNow } from '../../ui/data/time.tsx'
+import { istDay } from '../../ui/format/dates.ts'
+import { count, money, shortCount, shortMoney } from '../../ui/format/numbers.ts'
+import { LinkButton } from '../../ui/forms/button.tsx'
+import { Segmented } from '../../ui/forms/choices.tsx'
+import { Empty } from '../../ui/layout/empty.tsx'
+import { Page } from '../../ui/layout/page.tsx'
+import { Loaded, Panel } from '../../ui/layout/panel.tsx'
+import { Skeleton } from '../../ui/layout/skeleton.tsx'
+import { Attention } from './attention.tsx'
+import { BudgetPanel } from './budget-panel.tsx'
+import { Cards } from './cards.tsx'
+import { type Activity, chartSpan, seriesOf, spanOf } from './figures.ts'
+import './overview.css'
+import { type Metric, metrics } from './metric.ts'
+import { text } from './text.ts'
+import { TopKeys, TopModels } from './tops.tsx'
+
+const route = getRouteApi('/')
+const readAgainMs = 30_000
+
+/** The landing page: sums of the month, what needs a person, and who uses most. Nothing on it grows with the number of keys or calls. */
+export function OverviewPage() {
+  const me = useMe()
+  const today = istDay(useNow())
+  const activity = useQuery({ ...apiQuery('activity', { query: spanOf(today) }), refetchInterval: readAgainMs })
+  const isUnused = activity.data !== undefined && activity.data.totals.requests === 0
+  return (
+    <Page title={text.title} intro={text.intro(me.org.name)}>
+      {isUnused ? (
+        <Panel>
+          <Empty
+            icon="terminal"
+            title={text.noCalls}
+            action={
+              <LinkButton look="primary" icon="plus" to="/keys" search={{ new: true }}>
+                Create a key
+              </LinkButton>
+            }
+            command={text.firstCall(location.origin)}
+          >
+            {text.noCallsHint}
+          </Empty>
+        </Panel>
+      ) : (
+        <Loaded query={activity} skeleton={<CardsSkeleton />}>
+          {data => <Cards activity={data} today={today} />}
+        </Loaded>
+      )}
+      <Attention />
+      {!isUnused && <Chart activity={activity.data} today={today} />}
+      {!isUnused && (
+        <div className="columns-2">
+          <Panel title={text.models} isFlush>
+            <Loaded query={activity}>{data => <TopModels activity={data} />}</Loaded>
+          </Panel>
+          <Panel title={text.keys} isFlush>
+            <Loaded query={activity}>{data => <TopKeys activity={data} />}</Loaded>
+          </Panel>
+        </div>
+      )}
+      <BudgetPanel />
+    </Page>
+  )
+}
+
+function CardsSkeleton() {
+  return (
+    <div className="cards">
+      {['spend', 'calls', 'errors', 'tokens'].map(name => (
+        <div key={name} className="card">
+          <Skeleton lines={3} />
+        </div>
+      ))}
+    </div>
+  )
+}
+
+const formats: Readonly<Record<Metric, (value: number) => string>> = { spend: shortMoney, calls: shortCount, tokens: shortCount }
+const exactFormats: Readonly<Record<Metric, (value: number) => string>> = { spend: money, calls: count, tokens: count }
+
+function Chart({ activity, today }: { readonly activity: Activity | undefined; readonly today: string }) {
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  // Where all calls are free, a chart of money would be empty.
+  const isFree = activity?.totals.value_inr === 0
+  const metric = search.metric ?? (isFree ? 'calls' : 'spend')
+  const span = chartSpan(today)
+  const series = activity === undefined ? [] : seriesOf(activity, metric, span)
+  return (
+    <Panel
+      title={text.chart}
+      note="Last 30 days"
+      actions={
+        <Segmented
+          label="What the chart counts"
+          value={metric}
+          onChange={value => void navigate({ search: { metric: value }, replace: true, resetScroll: false })}
+          options={metrics.map(value => ({ value, label: text.metrics[value] }))}
+        />
+      }
+    >
+      {activity === undefined ? (
+        <Skeleton lines={1} height={260} />
+      ) : series.length === 0 ? (
+        <p className="quiet">{text.chartEmpty}</p>
+      ) : (
+        <StackedBars label={text.metrics[metric]} days={span} series={series} format={exactFormats[metric]} formatAxis={formats[metric]} />
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,43 @@
+import { MiddleCut } from '../../ui/data/code.tsx'
+import { Money } from '../../ui/data/money.tsx'
+import { type Column, Table } from '../../ui/data/table.tsx'
+import { percent, shortCount } from '../../ui/format/numbers.ts'
+import type { Activity } from './figures.ts'
+import { text } from './text.ts'
+
+const shownMax = 5
+
+interface Used {
+  readonly requests: number
+  readonly tokens: number
+  readonly value_inr: number
+}
+
+/** The columns that both tables share. Shares are of all usage of the span, by value, or by calls where all is free. */
+function figures<T extends Used>(totals: Used): Column<T>[] {
+  const share = (row: T): number => (totals.value_inr > 0 ? row.value_inr / totals.value_inr : totals.requests === 0 ? 0 : row.requests / totals.requests)
+  return [
+    { key: 'calls', head: 'Calls', align: 'end', cell: row => shortCount(row.requests) },
+    { key: 'tokens', head: 'Tokens', align: 'end', isOnCards: false, cell: row => shortCount(row.tokens) },
+    { key: 'value', head: 'Value', align: 'end', cell: row => <Money inr={row.value_inr} /> },
+    { key: 'share', head: 'Share', align: 'end', isOnCards: false, cell: row => percent(share(row)) },
+  ]
+}
+
+type Model = Activity['top_models'][number]
+
+export function TopModels({ activity }: { readonly activity: Activity }) {
+  const name: Column<Model> = { key: 'model', head: 'Model', isName: true, cell: row => <MiddleCut text={row.model} max={30} /> }
+  return (
+    <Table label={text.models} columns={[name, ...figures<Model>(activity.totals)]} rows={activity.top_models.slice(0, shownMax)} rowKey={row => row.model} />
+  )
+}
+
+type Key = Activity['top_keys'][number]
+
+export function TopKeys({ activity }: { readonly activity: Activity }) {
+  const name: Column<Key> = { key: 'key', head: 'Key', isName: true, cell: row => <MiddleCut text={row.name ?? text.noKey} max={26} /> }
+  return (
+    <Table label={text.keys} columns={[name, ...figures<Key>(activity.totals)]} rows={activity.top_keys.slice(0, shownMax)} rowKey={row => row.key_id ?? 0} />
+  )
+}

@@ -1,0 +1,20 @@
+import { Icon, type IconName } from '../icon.tsx'
+
+export type Tone = 'good' | 'warn' | 'bad' | 'quiet'
+
+const icons: Readonly<Record<Tone, IconName>> = { good: 'good', warn: 'warn', bad: 'bad', quiet: 'pause' }
+
+/** A state as an icon and a word. */
+export function Status({ tone, children, title }: { readonly tone: Tone; readonly children: string; readonly title?: string | undefined }) {
+  return (
+    <span className={`status status-${tone}`} title={title}>
+      <Icon name={icons[tone]} size={14} />
+      {children}
+    </span>
+  )
+}
+
+/** A short quiet label, such as the scope of a key. */
+export function Tag({ children }: { readonly children: string }) {
+  return <span className="tag">{children}</span>
+}

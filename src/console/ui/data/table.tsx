@@ -1,0 +1,101 @@
+import type { KeyboardEvent, ReactNode } from 'react'
+
+/** A column of a table. */
+export interface Column<T> {
+  readonly key: string
+  readonly head: string
+  readonly cell: (row: T) => ReactNode
+  readonly align?: 'end'
+  /** False: left out where the screen is narrow, so that a card has about three facts. */
+  readonly isOnCards?: boolean
+  /** True for the name of the row. */
+  readonly isName?: boolean
+  readonly width?: string
+}
+
+export interface TableProps<T> {
+  /** What the table lists, for a screen reader. */
+  readonly label: string
+  readonly columns: readonly Column<T>[]
+  readonly rows: readonly T[]
+  readonly rowKey: (row: T) => string | number
+  /** Opens the object of a row. With it a row takes clicks, Enter, j and k. */
+  readonly onOpen?: (row: T) => void
+  readonly isOpen?: (row: T) => boolean
+}
+
+const isControl = (target: EventTarget): boolean => target instanceof Element && target.closest('button, a, input, [popover]') !== null
+
+function moveFocus(row: HTMLElement, step: 'nextElementSibling' | 'previousElementSibling'): void {
+  const next = row[step]
+  if (next instanceof HTMLElement && next.tabIndex >= 0) next.focus()
+}
+
+/** The attributes that let a row be opened by mouse and by keyboard. */
+export function openable<T>(row: T, { onOpen, isOpen }: Pick<TableProps<T>, 'onOpen' | 'isOpen'>) {
+  if (!onOpen) return {}
+  return {
+    tabIndex: 0,
+    'data-open': isOpen?.(row) || undefined,
+    onClick: (event: { target: EventTarget }) => {
+      if (!isControl(event.target) && getSelection()?.isCollapsed !== false) onOpen(row)
+    },
+    onKeyDown: (event: KeyboardEvent<HTMLTableRowElement>) => {
+      if (event.target !== event.currentTarget) return
+      if (event.key === 'Enter') onOpen(row)
+      else if (event.key === 'j' || event.key === 'ArrowDown') moveFocus(event.currentTarget, 'nextElementSibling')
+      else if (event.key === 'k' || event.key === 'ArrowUp') moveFocus(event.currentTarget, 'previousElementSibling')
+      else return
+      event.preventDefault()
+    },
+  }
+}
+
+const classOf = ({ align, isOnCards = true, isName = false }: Pick<Column<never>, 'align' | 'isOnCards' | 'isName'>): string =>
+  [align === 'end' ? 'align-end' : '', isOnCards ? '' : 'not-on-cards', isName ? 'cell-name' : ''].filter(name => name !== '').join(' ')
+
+/** The head of a table. */
+export function TableHead<T>({ columns }: Pick<TableProps<T>, 'columns'>) {
+  return (
+    <thead>
+      <tr>
+        {columns.map(column => (
+          <th key={column.key} scope="col" className={classOf(column)} style={column.width === undefined ? undefined : { inlineSize: column.width }}>
+            {column.head === '' ? <span className="visually-hidden">Acts</span> : column.head}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  )
+}
+
+/** The cells of a row. */
+export function Cells<T>({ columns, row }: { readonly columns: readonly Column<T>[]; readonly row: T }) {
+  return columns.map(column =>
+    column.isName ? (
+      <th key={column.key} scope="row" className={classOf(column)}>
+        {column.cell(row)}
+      </th>
+    ) : (
+      <td key={column.key} className={classOf(column)} data-head={column.head}>
+        {column.cell(row)}
+      </td>
+    ),
+  )
+}
+
+/** A table of at most a page of rows. It becomes a list of cards where the screen is narrow. Use VirtualTable for longer lists. */
+export function Table<T>({ label, columns, rows, rowKey, ...opening }: TableProps<T>) {
+  return (
+    <table className="table" aria-label={label}>
+      <TableHead columns={columns} />
+      <tbody>
+        {rows.map(row => (
+          <tr key={rowKey(row)} {...openable(row, opening)}>
+            <Cells columns={columns} row={row} />
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

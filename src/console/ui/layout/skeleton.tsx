@@ -1,0 +1,12 @@
+/** Grey lines in the shape of what loads. They appear after a moment, so that a fast page does not flicker. */
+export function Skeleton({ lines = 3, height }: { readonly lines?: number; readonly height?: number }) {
+  return (
+    <div className="skeleton" aria-hidden="true">
+      {Array.from({ length: lines }, (_, line) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike.
+        <div key={line} style={height === undefined ? undefined : { blockSize: height }} />
+      ))}
+      <span className="visually-hidden">Loading</span>
+    </div>
+  )
+}

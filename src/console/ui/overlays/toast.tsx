@@ -1,0 +1,47 @@
+import { useEffect, useRef } from 'react'
+import { createStore, useStore } from '../../api/store.ts'
+import { IconButton } from '../forms/button.tsx'
+import { Icon } from '../icon.tsx'
+
+interface Toast {
+  readonly id: number
+  readonly text: string
+  readonly tone: 'good' | 'bad'
+}
+
+const shownMs = 6_000
+const shownMax = 3
+const toasts = createStore<readonly Toast[]>([])
+let nextId = 1
+
+const dismiss = (id: number): void => toasts.set(toasts.get().filter(toast => toast.id !== id))
+
+/** Shows a short message for a few seconds. A screen reader says it. An error that needs an answer belongs beside its field instead. */
+export function toast(text: string, tone: 'good' | 'bad' = 'good'): void {
+  const id = nextId++
+  toasts.set([...toasts.get().slice(1 - shownMax), { id, text, tone }])
+  setTimeout(() => dismiss(id), shownMs)
+}
+
+/** The place of the messages. It is above dialogs. */
+export function Toasts() {
+  const shown = useStore(toasts)
+  const region = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const element = region.current
+    if (shown.length === 0 || !element) return
+    element.showPopover()
+    return () => element.hidePopover()
+  }, [shown])
+  return (
+    <div ref={region} popover="manual" className="toasts" role="status" aria-live="polite">
+      {shown.map(({ id, text, tone }) => (
+        <div key={id} className={`toast toast-${tone}`}>
+          <Icon name={tone} />
+          <span>{text}</span>
+          <IconButton icon="close" label="Dismiss" onClick={() => dismiss(id)} />
+        </div>
+      ))}
+    </div>
+  )
+}

@@ -1,0 +1,12 @@
+/** The styles of the shell and of all parts in ui/. A page imports its own. */
+import './tokens.css'
+import './base.css'
+import './forms/forms.css'
+import './forms/choices.css'
+import './overlays/overlays.css'
+import './overlays/peek.css'
+import './data/data.css'
+import './charts/charts.css'
+import './layout/layout.css'
+import '../app/shell/shell.css'
+import '../app/commands/commands.css'

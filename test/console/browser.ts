@@ -1,0 +1,110 @@
+/** A real browser for tests of the console. Every page that it opens is watched, and a test fails for any fault that the browser reports. */
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { readFile } from 'node:fs/promises'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { buildConsoleIfChanged } from '../../scripts/build.mjs'
+import type { TestApp } from '../harness/app.ts'
+
+const programs = [process.env['CHROMIUM'] ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+/** The browser of this machine. Null when there is none; .ci/run installs the one of Debian. */
+export const program = programs.find(path => path !== '' && existsSync(path)) ?? null
+/** The title of a suite that needs the browser. */
+export const suiteName = (name: string): string => (program === null ? `${name} on chromium (not installed)` : name)
+
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--font-render-hinting=none',
+]
+
+/** Widths that every page must fit. */
+export const sizes = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } } as const
+export type Theme = 'light' | 'dark'
+
+/** Starts the browser, after the console is built. */
+export async function startBrowser(): Promise<Browser> {
+  if (program === null) throw new Error('no chromium is installed')
+  return chromium.launch({ executablePath: program, args: flags })
+}
+
+/** Builds the console unless it is up to date. A gateway that a test starts reads it then. */
+export async function builtConsole(): Promise<void> {
+  if (!(await buildConsoleIfChanged())) throw new Error('the console does not compile')
+}
+
+interface OpenOptions {
+  readonly cookie?: string | undefined
+  readonly theme?: Theme
+  readonly size?: keyof typeof sizes
+  /** Texts of console errors that the test causes itself, such as a refused request. */
+  readonly expected?: readonly RegExp[]
+}
+
+/** A page of the console with the faults that the browser reported. */
+export class ConsolePage {
+  readonly page: Page
+  readonly context: BrowserContext
+  readonly faults: string[] = []
+  readonly #expected: readonly RegExp[]
+
+  constructor(page: Page, context: BrowserContext, expected: readonly RegExp[]) {
+    this.page = page
+    this.context = context
+    this.#expected = expected
+  }
+
+  watch(page: Page, origin: string): void {
+    page.on('console', message => {
+      if (message.type() === 'error' || message.type() === 'warning') this.#fault(`console: ${message.text()}`)
+    })
+    page.on('pageerror', error => this.#fault(`page: ${error.message}`))
+    page.on('request', request => {
+      const { protocol, origin: to } = new URL(request.url())
+      if (to !== origin && protocol !== 'data:' && protocol !== 'blob:') this.#fault(`another origin: ${request.url()}`)
+    })
+  }
+
+  /** Returns the violations of WCAG 2.2 AA that axe finds, one line each. */
+  async axe(): Promise<string[]> {
+    // The entry animations of panels change contrast while they run.
+    await this.page.evaluate('Promise.all(document.getAnimations().filter(one => one.effect?.getTiming().iterations !== Infinity).map(one => one.finished.catch(() => undefined)))')
+    await this.page.evaluate(await axeSource())
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+    const found = (await this.page.evaluate(`axe.run({ runOnly: ${JSON.stringify(tags)} })`)) as AxeResult
+    return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => `${node.target.join(' ')} ${node.failureSummary ?? ''}`).join(' | ')}`)
+  }
+
+  #fault(text: string): void {
+    if (!this.#expected.some(pattern => pattern.test(text))) this.faults.push(text)
+  }
+}
+
+interface AxeResult {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary?: string }[] }[]
+}
+
+let axeText: Promise<string> | null = null
+const axeSource = (): Promise<string> => (axeText ??= readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
+
+/** Opens a page of the gateway as a person with this cookie. */
+export async function openPage(browser: Browser, app: TestApp, path: string, options: OpenOptions = {}): Promise<ConsolePage> {
+  const { cookie, theme = 'light', size = 'wide', expected = [] } = options
+  const context = await browser.newContext({ viewport: sizes[size], colorScheme: theme, reducedMotion: 'reduce', locale: 'en-IN', timezoneId: 'Asia/Kolkata' })
+  context.setDefaultTimeout(10_000)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  if (cookie !== undefined) {
+    const [name = '', value = ''] = cookie.split(';')[0]?.split(/=(.*)/s) ?? []
+    await context.addCookies([{ name, value, url: app.baseUrl, httpOnly: true, sameSite: 'Lax' }])
+  }
+  const page = await context.newPage()
+  const opened = new ConsolePage(page, context, expected)
+  opened.watch(page, new URL(app.baseUrl).origin)
+  await page.goto(app.baseUrl + path)
+  return opened
+}

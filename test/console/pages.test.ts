@@ -1,0 +1,63 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startApp, type TestApp } from '../harness/app.ts'
+import { builtConsole, type ConsolePage, openPage, program, startBrowser, suiteName, type Theme } from './browser.ts'
+import { clockBefore, makeUsage, namedModels } from './usage-days.ts'
+
+/** With this variable the tests write pictures of all pages into a folder. */
+const pictures = process.env['CONSOLE_PICTURES']
+
+/** Every page, with a text that it shows when it is ready. */
+const pages = [
+  { name: 'overview', path: '/console', ready: 'Top models' },
+  { name: 'keys', path: '/console/keys', ready: 'Night batch' },
+  { name: 'keys-new', path: '/console/keys?new=true', ready: 'Create key' },
+  { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },
+  { name: 'not-found', path: '/console/nothing-here', ready: 'There is no such page' },
+  { name: 'sign-in', path: '/auth', ready: 'You run this gateway' },
+  { name: 'invitations', path: '/invitations', ready: 'no open invitation' },
+  { name: 'mcp', path: '/mcp', ready: 'An address for MCP clients' },
+] as const
+
+describe.skipIf(program === null)(suiteName('pages of the console'), () => {
+  let app: TestApp
+  let browser: Browser
+  let cookie: string
+  beforeAll(async () => {
+    await builtConsole()
+    const clock = clockBefore(29)
+    app = await startApp({ clock, operatorFile: namedModels })
+    await makeUsage(app, clock, 29)
+    await app.setBudget('org', app.orgId, 2_000)
+    cookie = await app.signIn()
+    browser = await startBrowser()
+  }, 120_000)
+  afterAll(async () => {
+    await browser?.close()
+    await app?.stop()
+  })
+
+  const picture = async ({ page }: ConsolePage, name: string): Promise<void> => {
+    if (pictures === undefined) return
+    mkdirSync(pictures, { recursive: true })
+    await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true })
+  }
+
+  test('CONS-02 every page is free of faults in both themes, at 1280 and at 390 pixels: no console error, no violation of the policy, no other origin, no axe violation', async () => {
+    for (const theme of ['light', 'dark'] as const satisfies readonly Theme[])
+      for (const size of ['wide', 'narrow'] as const)
+        for (const { name, path, ready } of pages) {
+          const opened = await openPage(browser, app, path, { cookie, theme, size })
+          const place = `${path}, ${theme}, ${size}`
+          await opened.page.getByText(ready).first().waitFor()
+          await opened.page.waitForLoadState('networkidle')
+          await picture(opened, `${name}-${theme}-${size}`)
+          expect.soft(await opened.axe(), place).toEqual([])
+          expect.soft(await opened.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${place}: no scrolling sideways`).toBe(true)
+          expect.soft(opened.faults, place).toEqual([])
+          await opened.context.close()
+        }
+  }, 300_000)
+})
