@@ -680,6 +680,9 @@ create table memory_objects (
   constraint memory_objects_size_bytes_check CHECK ((size_bytes >= 0)),
   constraint memory_objects_pkey PRIMARY KEY (org_id, key)
 );
+CREATE INDEX memory_objects_by_agent ON public.memory_objects USING btree (org_id, agent_id, key) WHERE (agent_id IS NOT NULL);
+CREATE INDEX memory_objects_by_key ON public.memory_objects USING btree (org_id, key_id, key) WHERE ((user_id IS NULL) AND (key_id IS NOT NULL));
+CREATE INDEX memory_objects_by_user ON public.memory_objects USING btree (org_id, user_id, key) WHERE (user_id IS NOT NULL);
 CREATE INDEX memory_objects_journal ON public.memory_objects USING btree (org_id, written_at) WHERE (key ~ '^workspaces/[^/]+/journal/.'::text);
 
 create table memory_share_members (
@@ -759,7 +762,9 @@ create table memory_usage (
   reserved_bytes bigint not null default 0,
   quota_bytes bigint not null,
   history_bytes bigint not null default 0,
+  objects bigint not null default 0,
   constraint memory_usage_history_bytes_check CHECK ((history_bytes >= 0)),
+  constraint memory_usage_objects_check CHECK ((objects >= 0)),
   constraint memory_usage_quota_bytes_check CHECK ((quota_bytes > 0)),
   constraint memory_usage_reserved_bytes_check CHECK ((reserved_bytes >= 0)),
   constraint memory_usage_used_bytes_check CHECK ((used_bytes >= 0)),
@@ -1112,6 +1117,16 @@ create table usage_anomalies (
   constraint usage_anomalies_pkey PRIMARY KEY (org_id, metric)
 );
 
+create table usage_day_latencies (
+  org_id integer not null,
+  day date not null,
+  model text not null,
+  provider text not null,
+  bucket smallint not null,
+  requests bigint not null,
+  constraint usage_day_latencies_pkey PRIMARY KEY (org_id, model, provider, day, bucket)
+);
+
 create table usage_days (
   org_id integer not null,
   day date not null,
@@ -1147,6 +1162,29 @@ create table usage_days_by_agent (
   constraint usage_days_by_agent_pkey PRIMARY KEY (org_id, day, agent_id, agent_label, residency)
 );
 
+create table usage_days_by_caller (
+  org_id integer not null,
+  day date not null,
+  user_id integer not null,
+  workspace_id integer not null,
+  agent_id integer not null,
+  model text not null,
+  provider text not null,
+  byok boolean not null,
+  requests bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint usage_days_by_caller_pkey PRIMARY KEY (org_id, model, day, user_id, workspace_id, agent_id, provider, byok)
+);
+CREATE INDEX usage_days_by_caller_of_agent ON public.usage_days_by_caller USING btree (org_id, agent_id, day) WHERE (agent_id <> 0);
+CREATE INDEX usage_days_by_caller_of_member ON public.usage_days_by_caller USING btree (org_id, user_id, day) WHERE (user_id <> 0);
+CREATE INDEX usage_days_by_caller_of_workspace ON public.usage_days_by_caller USING btree (org_id, workspace_id, day) WHERE (workspace_id <> 0);
+
 create table usage_days_by_key (
   org_id integer not null,
   day date not null,
@@ -1181,6 +1219,21 @@ create table usage_days_by_key_model (
 );
 CREATE INDEX usage_days_by_key_model_by_model ON public.usage_days_by_key_model USING btree (org_id, model, day);
 
+create table usage_days_by_member (
+  org_id integer not null,
+  day date not null,
+  user_id integer not null,
+  requests bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint usage_days_by_member_pkey PRIMARY KEY (org_id, day, user_id)
+);
+
 create table usage_events (
   day date not null,
   id uuid not null,
@@ -1213,10 +1266,12 @@ create table usage_events (
   images integer not null default 0,
   audio_seconds integer not null default 0,
   characters bigint not null default 0,
+  tried text,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_pkey PRIMARY KEY (day, id)
 ) partition by RANGE (day);
+CREATE INDEX usage_events_by_request ON ONLY public.usage_events USING hash (request_id);
 CREATE INDEX usage_events_newest ON ONLY public.usage_events USING btree (org_id, day, id);
 
 create table usage_events_default (
@@ -1251,11 +1306,25 @@ create table usage_events_default (
   images integer not null default 0,
   audio_seconds integer not null default 0,
   characters bigint not null default 0,
+  tried text,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_default_pkey PRIMARY KEY (day, id)
 ) partition of usage_events DEFAULT;
 CREATE INDEX usage_events_default_org_id_day_id_idx ON public.usage_events_default USING btree (org_id, day, id);
+CREATE INDEX usage_events_default_request_id_idx ON public.usage_events_default USING hash (request_id);
+
+create table usage_hour_latencies (
+  org_id integer not null,
+  day date not null,
+  hour smallint not null,
+  model text not null,
+  provider text not null,
+  bucket smallint not null,
+  requests bigint not null,
+  constraint usage_hour_latencies_pkey PRIMARY KEY (org_id, model, provider, day, hour, bucket)
+);
+CREATE INDEX usage_hour_latencies_by_day ON public.usage_hour_latencies USING btree (day);
 
 create table usage_hours (
   org_id integer not null,
@@ -1266,6 +1335,28 @@ create table usage_hours (
   constraint usage_hours_pkey PRIMARY KEY (org_id, hour)
 );
 CREATE INDEX usage_hours_by_hour ON public.usage_hours USING btree (hour);
+
+create table usage_hours_by_caller (
+  org_id integer not null,
+  day date not null,
+  hour smallint not null,
+  user_id integer not null,
+  workspace_id integer not null,
+  agent_id integer not null,
+  model text not null,
+  provider text not null,
+  byok boolean not null,
+  requests bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint usage_hours_by_caller_pkey PRIMARY KEY (org_id, day, hour, user_id, workspace_id, agent_id, model, provider, byok)
+);
+CREATE INDEX usage_hours_by_caller_by_day ON public.usage_hours_by_caller USING btree (day);
 
 create table usage_retention (
   single boolean not null default true,
@@ -1356,7 +1447,10 @@ create table webhook_endpoints (
   paused_until timestamp with time zone,
   created_by integer,
   created_at timestamp with time zone not null,
+  dropped bigint not null default 0,
+  dropped_at timestamp with time zone,
   constraint webhook_endpoints_check CHECK ((enabled = (disabled_reason IS NULL))),
+  constraint webhook_endpoints_dropped_check CHECK ((dropped >= 0)),
   constraint webhook_endpoints_failures_check CHECK ((failures >= 0)),
   constraint webhook_endpoints_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
   constraint webhook_endpoints_pkey PRIMARY KEY (id),

@@ -80,7 +80,10 @@ const areas = {
   OPS: 'operation: metrics, outages, shutdown',
   EDGE: 'requests and replies at their edges',
   HARD: 'hostile input, and fairness between organisations',
+  CAPI: 'the API of the console',
+  CONS: 'the console',
   FAST: 'speed, and several workers behind one port',
+  FIRST: 'the first minutes',
 }
 
 const intro = `# Behaviour

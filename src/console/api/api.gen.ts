@@ -8,18 +8,28 @@ export interface Operations {
     path: { id: string | number }
     reply: { id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string; org: { id: number; name: string; kind: 'personal' | 'team' }; invited_by: string; ok: true }
   }
-  /** Activity in a span of IST days: by day and model, the top 20 models and keys, the cost of each model by provider, totals, and what there is to filter by. */
+  /** Activity in a span of IST days: by day or hour and model, the top 20 models, keys, agents and members, the cost of each model by provider, latencies, totals, and what there is to filter by. */
   activity: {
-    query?: { from?: string; to?: string; model?: string; key_id?: 'none' | number }
-    reply: { from: string; to: string; totals: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number; byok_requests: number }; days: { day: string; model: string; requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number; byok_requests: number }[]; top_models: { model: string; requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number; byok_requests: number }[]; top_keys: ({ key_id: number | null; name: string | null; revoked: boolean | null; requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number })[]; model_providers: { model: string; providers: { provider: string; requests: number; tokens: number; cost_inr: number; value_inr: number }[] }[]; models: string[]; keys: ({ key_id: number | null; name: string | null; revoked: boolean | null })[] }
+    query?: { from?: string; to?: string; group?: 'day' | 'hour'; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; format?: 'json' | 'csv' }
+    reply: { from: string; to: string; group: 'day' | 'hour'; totals: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number; byok_requests: number }; days: { day: string; model: string; requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number; byok_requests: number }[]; hours?: { day: string; hour: number; at: string; model: string; requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number; byok_requests: number }[]; top_models: { model: string; requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number; byok_requests: number }[]; top_keys: ({ key_id: number | null; name: string | null; revoked: boolean | null; requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number })[] | null; by_agent: ({ agent_id: number | null; name: string | null; others: number; requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number })[] | null; by_member: ({ uid: number | null; name: string | null; email: string | null; others: number; requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number })[] | null; model_providers: { model: string; providers: { provider: string; requests: number; tokens: number; cost_inr: number; value_inr: number }[] }[]; latency: { calls: number; p50_ms: number | null; p95_ms: number | null; by: ({ day: string; hour: number | null; calls: number; p50_ms: number | null; p95_ms: number | null })[] } | null; models: string[]; keys: ({ key_id: number | null; name: string | null; revoked: boolean | null })[] }
+  }
+  /** What is kept of the calls of one request, with the routes that were tried and without content. Most requests make one call, the image panel several. */
+  activityCall: {
+    path: { request_id: string | number }
+    reply: { request_id: string; calls: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; member_name: string | null; workspace_name: string | null; cache_write_tokens: number; reasoning_tokens: number; images: number; audio_seconds: number; characters: number; routes: ({ provider: string; model: string; residency: string; byok: boolean; outcome: 'answered' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; reason: string | null; ms: number })[] })[] }
   }
   /** Single calls, newest first, without content. Failed calls are included, with their status and zero tokens. */
   activityEvents: {
-    query?: { before?: string; limit?: number; model?: string; key_id?: 'none' | number; agent_id?: number; status?: 'failed' }
-    reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null })[]; next_before: string | null }
+    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
+    reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null })[]; next_before: string | null }
   }
   /** Add an entry to a folder that you may write to, usually a journal. Every entry is a separate object, so entries of concurrent writers are all kept. */
   appendMemory: {
+    body: { path?: string; content?: string }
+    reply: { ok: true; key: string; size: number; etag: string }
+  }
+  /** Add an entry to a folder that you may write to, usually a journal. Every entry is a separate object, so entries of concurrent writers are all kept. */
+  appendMemoryConsole: {
     body: { path?: string; content?: string }
     reply: { ok: true; key: string; size: number; etag: string }
   }
@@ -77,7 +87,7 @@ export interface Operations {
   changeWebhook: {
     path: { id: string | number }
     body: { enabled?: boolean | null; subscribe_all?: boolean | null; event_types?: string[] | null; description?: string | null; url?: unknown }
-    reply: { id: number; url: string; description: string; subscribe_all: boolean; event_types: string[]; enabled: boolean; disabled_reason: string | null; created_at: string; ok: true }
+    reply: { id: number; url: string; description: string; subscribe_all: boolean; event_types: string[]; enabled: boolean; disabled_reason: string | null; dropped: number; dropped_at: string | null; created_at: string; ok: true }
   }
   /** OpenAI chat completions, streamed or not, on the best eligible route. */
   chatCompletions: {
@@ -162,6 +172,11 @@ export interface Operations {
     body: { space?: string; member_uids?: number[] }
     reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
   }
+  /** Opens a space that the caller owns. Of a space that the caller owns already it adds the missing grants (200). */
+  createShareConsole: {
+    body: { space?: string; member_uids?: number[] }
+    reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
+  }
   /** Makes a trust rule: tokens of an OpenID Connect issuer (CI jobs, Kubernetes service accounts) can then be exchanged at POST /oauth/token. */
   createTrust: {
     body: { name: string; issuer: string; audience?: string; subject: string; claims?: Record<string, string>; jwks_uri?: string; jwks?: { keys: ({ kty: 'RSA' | 'EC' | 'OKP'; kid?: string; alg?: string; use?: string; key_ops?: string[]; crv?: string; x?: string; y?: string; n?: string; e?: string; d?: unknown })[] }; agent_id: number; key_id: number; scope?: string; ttl_s?: number }
@@ -170,7 +185,7 @@ export interface Operations {
   /** Registers an https URL for events. The signing secret is in this reply and nowhere else. */
   createWebhook: {
     body: { url: string; subscribe_all?: boolean | null; event_types?: string[] | null; description?: string | null }
-    reply: { id: number; url: string; description: string; subscribe_all: boolean; event_types: string[]; enabled: boolean; disabled_reason: string | null; created_at: string; secret: string }
+    reply: { id: number; url: string; description: string; subscribe_all: boolean; event_types: string[]; enabled: boolean; disabled_reason: string | null; dropped: number; dropped_at: string | null; created_at: string; secret: string }
   }
   /** Makes a workspace. Keys are bound to it when they are made. */
   createWorkspace: {
@@ -265,6 +280,11 @@ export interface Operations {
     path: { space: string | number; uid: string | number }
     reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
   }
+  /** Grants an active member of the organisation. For the owner of the share, and owners and admins of the organisation. */
+  grantShareConsole: {
+    path: { space: string | number; uid: string | number }
+    reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
+  }
   /** Which providers are configured, and the circuit of every route. Always 200; status says whether this process serves. */
   health: {
     reply: { status: 'ok' | 'draining' | 'database_away' | 'journal_full'; version: string; providers: { id: string; configured: boolean; residency: string }[]; routes: ({ model: string; provider: string; available: boolean; circuit: 'closed' | 'open' })[] }
@@ -272,7 +292,12 @@ export interface Operations {
   /** Versions of a key, newest first, with author and time; with version= the raw bytes of that version, as GET /v1/me/memory/o answers. */
   history: {
     query?: { key?: string; version?: string; limit?: number; cursor?: string }
-    reply: { key: string; versions: ({ version: string | null; how: 'put' | 'append' | 'restore' | 'promote' | 'delete'; current: boolean; size: number; etag: string | null; sha256: string | null; author: { user: string; agent?: string; verified?: boolean } | null; modified: string })[]; next_cursor: string | null }
+    reply: { key: string; versions: ({ version: string | null; how: 'put' | 'append' | 'restore' | 'promote' | 'delete'; current: boolean; size: number; etag: string | null; sha256: string | null; author: { user: string; agent?: string; verified?: boolean } | null; author_name: string | null; agent_name?: string; modified: string })[]; next_cursor: string | null }
+  }
+  /** Versions of a key, newest first, with author and time; with version= the raw bytes of that version, as GET /v1/me/memory/o answers. */
+  historyConsole: {
+    query?: { key?: string; version?: string; limit?: number; cursor?: string }
+    reply: { key: string; versions: ({ version: string | null; how: 'put' | 'append' | 'restore' | 'promote' | 'delete'; current: boolean; size: number; etag: string | null; sha256: string | null; author: { user: string; agent?: string; verified?: boolean } | null; author_name: string | null; agent_name?: string; modified: string })[]; next_cursor: string | null }
   }
   /** Makes a collection the routing of its model for the whole organisation, instead of the saved chain. A collection of another organisation is forked first, so later changes by its author have no effect. */
   importCollection: {
@@ -291,7 +316,7 @@ export interface Operations {
   /** Readable keys under a prefix, by key, with size, time, etag and author; expired journal entries are left out. With any parameter beside prefix, in pages. */
   list: {
     query?: { prefix?: string; limit?: number; cursor?: string; delimiter?: string; modified_since?: string; author?: string }
-    reply: { keys: ({ key: string; size: number; modified: string; etag: string; author: { user: string; agent?: string; verified?: boolean } | null })[]; prefixes?: string[]; next_cursor?: string | null }
+    reply: { keys: ({ key: string; size: number; modified: string; etag: string; author: { user: string; agent?: string; verified?: boolean } | null; author_name: string | null; agent_name?: string })[]; prefixes?: string[]; next_cursor?: string | null }
   }
   /** The agent identities of the organisation with their monthly budgets and spend, active ones first. */
   listAgents: {
@@ -310,6 +335,11 @@ export interface Operations {
   /** The collections of the organisation, newest first: private ones, public ones and forks. */
   listCollections: {
     reply: { collections: ({ id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string })[] }
+  }
+  /** Readable keys under a prefix, by key, with size, time, etag and author; expired journal entries are left out. With any parameter beside prefix, in pages. */
+  listConsole: {
+    query?: { prefix?: string; limit?: number; cursor?: string; delimiter?: string; modified_since?: string; author?: string }
+    reply: { keys: ({ key: string; size: number; modified: string; etag: string; author: { user: string; agent?: string; verified?: boolean } | null; author_name: string | null; agent_name?: string })[]; prefixes?: string[]; next_cursor?: string | null }
   }
   /** The organisation's own OpenAI-compatible servers with the result of their last test, keys masked; why a check failed is for owners and admins. */
   listCustomEndpoints: {
@@ -366,6 +396,11 @@ export interface Operations {
     query?: { all?: 'true' | 'false'; limit?: number; cursor?: string }
     reply: { shares: ({ id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager' })[]; next_cursor: string | null }
   }
+  /** The open shares that the caller owns or belongs to, by name. */
+  listSharesConsole: {
+    query?: { all?: 'true' | 'false'; limit?: number; cursor?: string }
+    reply: { shares: ({ id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager' })[]; next_cursor: string | null }
+  }
   /** The trust rules: which tokens of other issuers are exchanged for tokens of which agents. */
   listTrust: {
     reply: { rules: ({ id: number; name: string; issuer: string; audience: string; subject: string; claims: Record<string, string>; jwks_uri: string | null; jwks: unknown; agent_id: number; key_id: number; scope: string; ttl_s: number | null; created_at: string })[] }
@@ -378,7 +413,7 @@ export interface Operations {
   }
   /** The webhook endpoints of the organisation, oldest first, and all event types. Never a secret. */
   listWebhooks: {
-    reply: { webhooks: ({ id: number; url: string; description: string; subscribe_all: boolean; event_types: string[]; enabled: boolean; disabled_reason: string | null; created_at: string })[]; events: { type: string; family: string; when: string; data_schema: Record<string, unknown> }[] }
+    reply: { webhooks: ({ id: number; url: string; description: string; subscribe_all: boolean; event_types: string[]; enabled: boolean; disabled_reason: string | null; dropped: number; dropped_at: string | null; created_at: string })[]; events: { type: string; family: string; when: string; data_schema: Record<string, unknown> }[] }
   }
   /** The workspaces of the organisation with their budgets and spend: active ones first, then archived ones. */
   listWorkspaces: {
@@ -391,6 +426,14 @@ export interface Operations {
   /** Who is signed in, with which role, in which organisation. */
   me: {
     reply: { user: { id: number | null; email: string | null; name: string | null; avatar_url: string | null }; role: 'member' | 'admin' | 'owner'; capabilities: string[]; org: { id: number; name: string; domain: string | null; kind: 'personal' | 'team'; data_retention_days: number; key_inactivity_days: number | null }; id: number | null; email: string | null; org_name: string; domain: string | null; attributed: boolean }
+  }
+  /** How much of its memory the organisation uses: bytes and objects, and the bytes that it may use. */
+  memoryUsage: {
+    reply: { bytes_used: number; quota_bytes: number; objects: number; history_bytes: number }
+  }
+  /** How much of its memory the organisation uses: bytes and objects, and the bytes that it may use. */
+  memoryUsageConsole: {
+    reply: { bytes_used: number; quota_bytes: number; objects: number; history_bytes: number }
   }
   /** Anthropic messages, streamed or not: claude-* relayed on your own credential, every other model translated. */
   messages: {
@@ -423,9 +466,13 @@ export interface Operations {
     query?: { limit?: number; cursor?: string }
     reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; resets_at: string; name: string })[]; next_cursor: string | null }
   }
-  /** The scopes of this credential. agents/ is open to every key and not listed. */
+  /** The scopes of this credential. agents/ is open to every key and not listed. A session also gets all its workspaces. */
   paths: {
-    reply: { scopes: { user: string; workspace?: string; org: string; shared?: string[] } }
+    reply: { scopes: { user: string; workspace?: string; org: string; shared?: string[]; workspaces?: string[] } }
+  }
+  /** The scopes of this credential. agents/ is open to every key and not listed. A session also gets all its workspaces. */
+  pathsConsole: {
+    reply: { scopes: { user: string; workspace?: string; org: string; shared?: string[]; workspaces?: string[] } }
   }
   /** Pauses an agent: its calls and those of its children are refused with agent_paused and running ones are cut, until it is resumed. */
   pauseAgent: {
@@ -449,6 +496,11 @@ export interface Operations {
   }
   /** Writes a record of a workspace, or of the organisation, in the name of an owner or admin. The same name again replaces it. */
   promote: {
+    body: { workspace_id?: number | string | null; name?: string; content?: string; source_keys?: string[] }
+    reply: { ok: true; key: string }
+  }
+  /** Writes a record of a workspace, or of the organisation, in the name of an owner or admin. The same name again replaces it. */
+  promoteConsole: {
     body: { workspace_id?: number | string | null; name?: string; content?: string; source_keys?: string[] }
     reply: { ok: true; key: string }
   }
@@ -484,6 +536,10 @@ export interface Operations {
   reconcile: {
     reply: { ok: true; checked: number; added: number; changed: number; removed: number; skipped: number; orphans_removed: number; bytes_used: number }
   }
+  /** Compare the bucket with the index now, and correct list and quota if somebody changed the bucket directly. */
+  reconcileConsole: {
+    reply: { ok: true; checked: number; added: number; changed: number; removed: number; skipped: number; orphans_removed: number; bytes_used: number }
+  }
   /** Queues one delivery again, whatever became of it, with the same event and delivery id and a new signature. */
   redeliverWebhookDelivery: {
     path: { id: string | number; did: string | number }
@@ -491,6 +547,11 @@ export interface Operations {
   }
   /** Delete one object; deleting what is not there succeeds. If-Match makes it conditional; history=erase removes its versions too. */
   remove: {
+    query?: { key?: string; history?: 'keep' | 'erase' }
+    reply: { ok: true }
+  }
+  /** Delete one object; deleting what is not there succeeds. If-Match makes it conditional; history=erase removes its versions too. */
+  removeConsole: {
     query?: { key?: string; history?: 'keep' | 'erase' }
     reply: { ok: true }
   }
@@ -524,6 +585,11 @@ export interface Operations {
     body: { key?: string; version?: string }
     reply: { ok: true; key: string; size: number; etag: string; restored_from: string }
   }
+  /** Write an earlier version again, as a new one; If-Match and If-None-Match: * make it conditional. */
+  restoreConsole: {
+    body: { key?: string; version?: string }
+    reply: { ok: true; key: string; size: number; etag: string; restored_from: string }
+  }
   /** Makes an archived workspace active again, with its keys, team, budget and usage. If its name is taken by now, send another one. */
   restoreWorkspace: {
     path: { id: string | number }
@@ -550,6 +616,11 @@ export interface Operations {
     path: { space: string | number }
     reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
   }
+  /** Closes a share permanently: its grants end, its objects stay in the bucket where nobody can read them, and its name is never used again. */
+  retireShareConsole: {
+    path: { space: string | number }
+    reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
+  }
   /** Kill switch: ends the agent and its children. Their tokens stop immediately and their running calls are cut. This cannot be undone. */
   revokeAgent: {
     path: { id: string | number }
@@ -570,6 +641,11 @@ export interface Operations {
     path: { space: string | number; uid: string | number }
     reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
   }
+  /** Takes a grant away, from the next call on. Safe to repeat. */
+  revokeShareConsole: {
+    path: { space: string | number; uid: string | number }
+    reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
+  }
   /** Gives a key a new secret; id, limits, budget and spend stay. The secret before it works for overlap_days more, one older than that ends now. For the person whose key it is; keys without a person are for owners and admins. */
   rotateKey: {
     path: { id: string | number }
@@ -579,7 +655,7 @@ export interface Operations {
   /** Gives a webhook a new signing secret, which is in this reply and nowhere else. The old one signs nothing from now on. */
   rotateWebhookSecret: {
     path: { id: string | number }
-    reply: { id: number; url: string; description: string; subscribe_all: boolean; event_types: string[]; enabled: boolean; disabled_reason: string | null; created_at: string; secret: string; ok: true }
+    reply: { id: number; url: string; description: string; subscribe_all: boolean; event_types: string[]; enabled: boolean; disabled_reason: string | null; dropped: number; dropped_at: string | null; created_at: string; secret: string; ok: true }
   }
   /** Saves the chain of a model: it replaces the default routing of that model for the whole organisation, within a minute everywhere. */
   saveChain: {
@@ -597,6 +673,16 @@ export interface Operations {
   searchMemory: {
     query?: { q?: string; regex?: 'true' | 'false'; case?: 'true' | 'false'; prefix?: string; limit?: number; cursor?: string }
     reply: { matches: ({ key: string; line: number; snippet: string; etag: string; author: { user: string; agent?: string; verified?: boolean } | null; modified: string })[]; next_cursor: string | null; scanned: { objects: number; bytes: number } }
+  }
+  /** Lines of readable objects that have a text or match an expression. A call does a bounded amount of work; follow next_cursor until it is null. */
+  searchMemoryConsole: {
+    query?: { q?: string; regex?: 'true' | 'false'; case?: 'true' | 'false'; prefix?: string; limit?: number; cursor?: string }
+    reply: { matches: ({ key: string; line: number; snippet: string; etag: string; author: { user: string; agent?: string; verified?: boolean } | null; modified: string })[]; next_cursor: string | null; scanned: { objects: number; bytes: number } }
+  }
+  /** Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider. */
+  sessionUsage: {
+    query?: { from?: string; to?: string; format?: 'json' | 'csv'; group_by?: 'day' }
+    reply: { from: string; to: string; totals: { requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; cost_inr: number; value_inr: number; cost_uinr: number; cached_tokens: number; cache_write_tokens: number }; by_model: { model: string; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; cost_inr: number; value_inr: number; cost_uinr: number; cached_tokens: number; cache_write_tokens: number }[]; by_agent: ({ id: number | null; name: string | null; label: string | null; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; cost_inr: number; value_inr: number; cost_uinr: number; cached_tokens: number; cache_write_tokens: number })[]; by_day?: { day: string; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; cost_inr: number; value_inr: number; cost_uinr: number; cached_tokens: number; cache_write_tokens: number }[] }
   }
   /** Sets the monthly budget of an agent in rupees (IST month); null or 0 clears it. A child's fits into its parent's. */
   setAgentBudget: {
@@ -734,8 +820,10 @@ export interface Operations {
 export const addresses: Readonly<Record<keyof Operations, string>> = {
   acceptInvitation: 'POST /me/invitations/{id}/accept',
   activity: 'GET /me/activity',
+  activityCall: 'GET /me/activity/events/{request_id}',
   activityEvents: 'GET /me/activity/events',
   appendMemory: 'POST /v1/me/memory/append',
+  appendMemoryConsole: 'POST /me/memory/append',
   archiveWorkspace: 'DELETE /me/workspaces/{id}',
   attestationKeys: 'GET /.well-known/attestation-keys.json',
   attribute: 'POST /me/attribution',
@@ -763,6 +851,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   createOrg: 'POST /me/orgs',
   createPaymentOrder: 'POST /me/billing/orders',
   createShare: 'POST /v1/me/memory/shares',
+  createShareConsole: 'POST /me/memory/shares',
   createTrust: 'POST /me/agent-trust',
   createWebhook: 'POST /me/webhooks',
   createWorkspace: 'POST /me/workspaces',
@@ -784,8 +873,10 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   getStore: 'GET /v1/me/memory-store',
   getStoreConsole: 'GET /me/memory-store',
   grantShare: 'PUT /v1/me/memory/shares/{space}/members/{uid}',
+  grantShareConsole: 'PUT /me/memory/shares/{space}/members/{uid}',
   health: 'GET /health',
   history: 'GET /v1/me/memory/history',
+  historyConsole: 'GET /me/memory/history',
   importCollection: 'POST /me/collections/import/{slug}',
   inviteMember: 'POST /me/members',
   jwks: 'GET /.well-known/jwks.json',
@@ -794,6 +885,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listAlerts: 'GET /me/collections/{slug}/alerts',
   listChains: 'GET /me/routing',
   listCollections: 'GET /me/collections',
+  listConsole: 'GET /me/memory/list',
   listCustomEndpoints: 'GET /me/endpoints',
   listInvitations: 'GET /me/invitations',
   listInvoices: 'GET /me/invoices',
@@ -806,12 +898,15 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listProviders: 'GET /v1/providers',
   listPublicCollections: 'GET /v1/collections',
   listShares: 'GET /v1/me/memory/shares',
+  listSharesConsole: 'GET /me/memory/shares',
   listTrust: 'GET /me/agent-trust',
   listWebhookDeliveries: 'GET /me/webhooks/{id}/deliveries',
   listWebhooks: 'GET /me/webhooks',
   listWorkspaces: 'GET /me/workspaces',
   livez: 'GET /livez',
   me: 'GET /me',
+  memoryUsage: 'GET /v1/me/memory/usage',
+  memoryUsageConsole: 'GET /me/memory/usage',
   messages: 'POST /v1/messages',
   mintAgentToken: 'POST /v1/me/agents/{id}/token',
   modelStats: 'GET /v1/models/{id}/stats',
@@ -819,11 +914,13 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   openApi: 'GET /openapi.json',
   orgBudgets: 'GET /me/budgets',
   paths: 'GET /v1/me/memory/paths',
+  pathsConsole: 'GET /me/memory/paths',
   pauseAgent: 'POST /v1/me/agents/{id}/pause',
   pauseChildAgent: 'POST /v1/me/agents/{id}/children/{childId}/pause',
   pincode: 'GET /me/billing/pincode/{pin}',
   previewRoute: 'POST /me/route/preview',
   promote: 'POST /v1/me/memory/promote',
+  promoteConsole: 'POST /me/memory/promote',
   protectedResource: 'GET /.well-known/oauth-protected-resource/orgs/{id}/mcp',
   putProfile: 'PUT /v1/me/profile',
   putStore: 'PUT /v1/me/memory-store',
@@ -831,28 +928,35 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   rankings: 'GET /v1/rankings',
   readyz: 'GET /readyz',
   reconcile: 'POST /v1/me/memory/reconcile',
+  reconcileConsole: 'POST /me/memory/reconcile',
   redeliverWebhookDelivery: 'POST /me/webhooks/{id}/deliveries/{did}/redeliver',
   remove: 'DELETE /v1/me/memory/o',
+  removeConsole: 'DELETE /me/memory/o',
   removeCustomEndpoint: 'DELETE /me/endpoints/{id}',
   removeMember: 'DELETE /me/members/{id}',
   removeProviderKey: 'DELETE /me/byok/{provider}',
   residencyAttestation: 'GET /v1/org/residency/attestation',
   responses: 'POST /v1/responses',
   restore: 'POST /v1/me/memory/restore',
+  restoreConsole: 'POST /me/memory/restore',
   restoreWorkspace: 'POST /me/workspaces/{id}/restore',
   resumeAgent: 'POST /v1/me/agents/{id}/resume',
   resumeChildAgent: 'POST /v1/me/agents/{id}/children/{childId}/resume',
   retestCustomEndpoint: 'POST /me/endpoints/{id}/retest',
   retireShare: 'DELETE /v1/me/memory/shares/{space}',
+  retireShareConsole: 'DELETE /me/memory/shares/{space}',
   revokeAgent: 'POST /v1/me/agents/{id}/revoke',
   revokeChildAgent: 'POST /v1/me/agents/{id}/children/{childId}/revoke',
   revokeKey: 'DELETE /me/keys/{id}',
   revokeShare: 'DELETE /v1/me/memory/shares/{space}/members/{uid}',
+  revokeShareConsole: 'DELETE /me/memory/shares/{space}/members/{uid}',
   rotateKey: 'POST /me/keys/{id}/rotate',
   rotateWebhookSecret: 'POST /me/webhooks/{id}/rotate-secret',
   saveChain: 'PUT /me/routing/{model}',
   saveProviderKey: 'PUT /me/byok/{provider}',
   searchMemory: 'GET /v1/me/memory/search',
+  searchMemoryConsole: 'GET /me/memory/search',
+  sessionUsage: 'GET /me/usage/report',
   setAgentBudget: 'POST /v1/me/agents/{id}/budget',
   setBillingAddress: 'POST /me/billing/address',
   setBillingProfile: 'POST /me/billing/profile',
