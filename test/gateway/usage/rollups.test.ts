@@ -119,6 +119,10 @@ describe('sums of usage by day', () => {
     expect(await stored(dayLatencies)).toEqual(counted(e => [istDay(e.atMs)]).sort())
     expect(await stored(hourLatencies)).toEqual(counted(e => [istDay(e.atMs), istHour(e.atMs)]).sort())
   }
+  /** The Monday of 31 October and 1 November, or the next Monday. */
+  const weekOf = (event: UsageEvent): string => (istDay(event.atMs) < '2026-11-02' ? '2026-10-26' : '2026-11-02')
+  const weeksOf = (events: readonly UsageEvent[]): string[] =>
+    ['', null].flatMap(all => grouped(events, e => [e.orgId, all ?? modelOf(e), weekOf(e), e.keyId ?? 0])).sort()
   const flag = (value: boolean): string => (value ? 't' : 'f')
 
   test('every table contains the sums of its events, at the edges of IST days and months, and no event counts twice', async () => {
