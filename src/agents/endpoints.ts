@@ -29,7 +29,7 @@ export const agentEndpoints = {
         .nullable()
         .optional()
         .describe('Null after the last page. Left out when the whole list is there and the request asked for no page.'),
-      total_estimate: z.int().optional().describe('Number of agents that match, counted up to 100,000. Only on a first page.'),
+      total_estimate: z.int().optional().describe('Number of agents that match, among 100,000 at most. Only on a first page.'),
     }),
     errors: ['bad_request'],
     async handle({ agents }, { query }, { principal }) {

@@ -44,7 +44,7 @@ const agentsListedMax = 1_000
 const listedRulesMaxBytes = 1024 * 1024
 /** Maximum number of agents that a search for a text reads for one page. A page ends there, also when it is not full. */
 const searchedMax = 25_000
-/** Maximum number of agents that the total counts. */
+/** Maximum number of agents that are read for a total. */
 const countedMax = 100_000
 /** Number of agents with spend that are compared with the filter together, and how often for one page. */
 const spendersMax = 1_000
@@ -53,6 +53,8 @@ const spenderRoundsMax = 25
 const rowsReadMax = 50
 /** Maximum number of pages without spend that one page of the order of spend reads. */
 const restRoundsMax = 25
+/** The same for a search, which reads many agents for each of them. */
+const restRoundsOfSearchMax = 4
 
 /** The part of a list that was read, before its views are made. */
 interface Walked {
@@ -76,7 +78,7 @@ export class AgentList {
     return { agents: await this.#deps.views.many(orgId, rows), nextCursor: next === null ? null : cursorText(sort, next) }
   }
 
-  /** Returns the number of agents that a filter chooses, counted up to 100,000. */
+  /** Returns the number of agents that a filter chooses, among 100,000 at most. */
   async total(orgId: number, filter: AgentFilter): Promise<number> {
     return (await this.#deps.db.one(counts[baseOf(filter)], orgId, ...conditionsOf(filter), statusesOf(filter), countedMax)).total
   }
@@ -109,7 +111,8 @@ export class AgentList {
     for (let round = 0; round < spenderRoundsMax && position.kind === 'spent' && !isFull(rows, limit); round++)
       position = await this.#takeSpenders(orgId, filter, limit, position, rows)
     let isEnd = false
-    for (let round = 0; round < restRoundsMax && position.kind === 'rest' && !isFull(rows, limit) && !isEnd; round++) {
+    const roundsMax = filter.text === undefined ? restRoundsMax : restRoundsOfSearchMax
+    for (let round = 0; round < roundsMax && position.kind === 'rest' && !isFull(rows, limit) && !isEnd; round++) {
       const { rows: walked, next } = await this.#walk(orgId, filter, 'created', limit - rows.length, position.after)
       const spent = await this.#deps.budgets.list(
         orgId,
@@ -132,15 +135,8 @@ export class AgentList {
     const listed = spenders.filter(spender => isListed.has(Number(spender.scopeId)))
     for (let at = 0; at < listed.length; at += rowsReadMax) {
       const part = listed.slice(at, at + rowsReadMax)
-      const rows = new Map(
-        (
-          await db.many(
-            findAgents,
-            orgId,
-            part.map(spender => Number(spender.scopeId)),
-          )
-        ).map(row => [row.id, row]),
-      )
+      const partIds = part.map(spender => Number(spender.scopeId))
+      const rows = new Map((await db.many(findAgents, orgId, partIds)).map(row => [row.id, row]))
       for (const { scopeId, spentUinr } of part) {
         const row = rows.get(Number(scopeId))
         if (row !== undefined) into.push(row)

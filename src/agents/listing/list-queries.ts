@@ -113,15 +113,17 @@ export const lists: Readonly<Record<IndexedSort, Readonly<Record<Base, Statement
   last_call: listsOf('last_call'),
 }
 
-type CountParams = [orgId: number, ...Conditions, statuses: readonly string[], countedMax: number]
+type CountParams = [orgId: number, ...Conditions, statuses: readonly string[], readMax: number]
 
 const countOf = (base: Base): Statement<CountParams, { total: number }> =>
   statement<CountParams, { total: number }>(
     `agents.count_${base}`,
     `select count(*)::int as total from (
-       select 1 from agents where org_id = $1::int and status = any($7::text[]) and ${baseConditions[base]} and ${conditions} and ${hasText} limit $8::int) counted`,
+       select id, name, parent_id, pause_seq, owner_user, created_by_user from agents
+       where org_id = $1::int and status = any($7::text[]) and ${baseConditions[base]} limit $8::int) read
+     where ${conditions} and ${hasText}`,
   )
-/** Count the agents of a list, at most `countedMax`. */
+/** Count the agents of a list, among `readMax` at most. */
 export const counts: Readonly<Record<Base, Statement<CountParams, { total: number }>>> = {
   all: countOf('all'),
   owner: countOf('owner'),
