@@ -4,13 +4,13 @@ import type { Tx } from '../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../platform/db/db-control-log.ts'
 import { fail, type GatewayError } from '../platform/errors.ts'
 import { inrFromUinr } from '../platform/values/money.ts'
-import { type Actor, adminSetAfter, checkLoosening, isAdmin } from './authority.ts'
+import { type Actor, adminSetAfter, checkActing, checkLoosening, isAdmin } from './authority.ts'
 import { activeChildIds } from './children/child-queries.ts'
 import { type AgentRow, findAgent, lockAgents, setAdminSet } from './queries.ts'
 import { noAgent } from './tokens/token-refusal.ts'
 
 /** The methods that this file needs from the limits. The budget of an agent works like every other budget. */
-export type BudgetBook = Pick<Budgets, 'list' | 'holdIn' | 'sumIn' | 'setIn'>
+export type BudgetBook = Pick<Budgets, 'list' | 'holdIn' | 'sumIn' | 'setIn' | 'topAgents'>
 
 export interface AgentBudgetsDeps {
   readonly controlLog: ControlLog
@@ -48,6 +48,7 @@ export class AgentBudgets {
       const locked = await tx.many(lockAgents, orgId, found.parentId === null ? [agentId] : [found.parentId, agentId])
       const agent = locked.find(row => row.id === agentId)
       if (agent === undefined) throw noAgent()
+      checkActing(by, agent)
       if (agent.status === 'revoked') throw fail('agent_revoked')
       if (isMore(capUinr, await this.capIn(tx, orgId, agentId))) checkLoosening(by, agent, ['budget'])
       const news = await this.setIn(tx, orgId, agent, capUinr, options)

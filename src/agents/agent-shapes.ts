@@ -21,6 +21,15 @@ export const agentView = z.object({
   max_cost_inr_per_call: z.number().nullable(),
   max_output_tokens: z.int().nullable(),
   max_concurrency: z.int().nullable(),
+  active_children: z.int().describe('Number of its children that are not revoked.'),
+  owner_uid: z.int().nullable().describe('The member who answers for it; null: nobody, so owners and admins do.'),
+  owner_name: z.string().nullable().describe('Null when the owner is no member any more.'),
+  created_by: z
+    .object({ kind: z.enum(['person', 'key', 'agent']), id: z.int().describe('Of the user, the key or the agent.') })
+    .nullable()
+    .describe('A signed-in person, an API key, or the agent above it.'),
+  playground: z.boolean().describe('True: the agent of a person for the playground. Only that person gets tokens of it.'),
+  last_call_at: z.string().nullable().describe('End of its last call, to within ten seconds; null: none yet.'),
   created_at: z.string().describe('ISO 8601, UTC.'),
 })
 

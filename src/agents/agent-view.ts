@@ -1,8 +1,6 @@
-/** The form in which clients see an agent, and the cursors of lists of agents. */
+/** The form in which clients see an agent. */
 import type { BudgetStatus } from '../gateway/limits/budgets/budgets.ts'
-import { fail } from '../platform/errors.ts'
 import { inrFromUinr } from '../platform/values/money.ts'
-import { rowId } from '../platform/values/row-id.ts'
 import { rulesView } from './agent-rules.ts'
 import { isPausedAt } from './pauses.ts'
 import type { AgentRow, AgentStatus } from './queries.ts'
@@ -20,7 +18,30 @@ export interface AgentView extends ReturnType<typeof rulesView> {
   readonly held_inr: number
   readonly in_doubt_inr: number
   readonly may_delegate: boolean
+  /** Number of its active children. */
+  readonly active_children: number
+  /** The user id of the member who answers for the agent, or null. */
+  readonly owner_uid: number | null
+  /** Null when the owner is no member any more. */
+  readonly owner_name: string | null
+  readonly created_by: CreatedBy | null
+  /** True for the playground agent of a person. */
+  readonly playground: boolean
+  readonly last_call_at: string | null
   readonly created_at: string
+}
+
+/** Who created an agent: a person by a session, a key, or the agent above it. The id is that of a user, a key or an agent. */
+export interface CreatedBy {
+  readonly kind: 'person' | 'key' | 'agent'
+  readonly id: number
+}
+
+/** What a view shows in addition to the row. */
+export interface ViewFacts {
+  readonly budget: BudgetStatus | undefined
+  readonly ownerName: string | null
+  readonly activeChildren: number
 }
 
 /** One page of a list. */
@@ -31,11 +52,11 @@ export interface AgentPage {
 }
 
 /** Returns the view of an agent. Without a status of its budget, the view shows no budget and no spending. */
-export function viewOf(row: AgentRow, budget: BudgetStatus | undefined): AgentView {
+export function viewOf(row: AgentRow, { budget, ownerName, activeChildren }: ViewFacts): AgentView {
   return {
     id: row.id,
     name: row.name,
-    status: row.status === 'active' && isPausedAt(row.pauseSeq) ? 'paused' : row.status,
+    status: statusOf(row),
     parent_id: row.parentId,
     depth: row.depth,
     monthly_budget_inr: budget === undefined || budget.capUinr === null ? null : inrFromUinr(budget.capUinr),
@@ -44,16 +65,22 @@ export function viewOf(row: AgentRow, budget: BudgetStatus | undefined): AgentVi
     in_doubt_inr: inrFromUinr(budget?.inDoubtUinr ?? 0n),
     may_delegate: row.mayDelegate,
     ...rulesView(row),
+    active_children: activeChildren,
+    owner_uid: row.ownerUser,
+    owner_name: ownerName,
+    created_by: createdByOf(row),
+    playground: row.playgroundUser !== null,
+    last_call_at: row.lastCallAt?.toISOString() ?? null,
     created_at: row.createdAt.toISOString(),
   }
 }
 
-/** Returns the cursor of the page after this agent. */
-export const cursorBehind = ({ status, id }: AgentRow): string => `${status[0]}${id}`
+/** Returns the status that clients see. */
+export const statusOf = ({ status, pauseSeq }: Pick<AgentRow, 'status' | 'pauseSeq'>): AgentView['status'] =>
+  status === 'active' && isPausedAt(pauseSeq) ? 'paused' : status
 
-/** Returns the status and id of the agent after which a page begins. Throws `bad_request` for an invalid cursor. */
-export function cursorOf(text: string): { status: AgentStatus; id: number } {
-  const id = rowId(text.slice(1))
-  if (id === null || !/^[ar]/.test(text)) throw fail('bad_request', { message: 'cursor must be the next_cursor of the page before.' })
-  return { status: text.startsWith('a') ? 'active' : 'revoked', id }
+/** A child that has a key was created by the agent above it, which acts with a token of that key. A person's session has no key. */
+function createdByOf({ parentId, createdByKey, createdByUser }: AgentRow): CreatedBy | null {
+  if (createdByKey === null) return createdByUser === null ? null : { kind: 'person', id: createdByUser }
+  return parentId === null ? { kind: 'key', id: createdByKey } : { kind: 'agent', id: parentId }
 }

@@ -1,5 +1,6 @@
 import type { Keys } from '../gateway/keys/keys.ts'
 import { clearingCapOfInr } from '../gateway/limits/budgets/budget-amount.ts'
+import { namesOfActiveMembers } from '../gateway/orgs/active-names.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../platform/db/db-control-log.ts'
@@ -14,16 +15,19 @@ import type { Ids } from '../platform/values/ids.ts'
 import { rowId } from '../platform/values/row-id.ts'
 import { AgentBudgets, type BudgetBook } from './agent-budgets.ts'
 import { type AgentParams, isAsRequested, policiesOf } from './agent-rules.ts'
-import { type AgentPage, type AgentView, cursorBehind, cursorOf, viewOf } from './agent-view.ts'
+import type { AgentPage, AgentView } from './agent-view.ts'
 import {
   type Actor,
   adminSetAfter,
+  adminSetOfNew,
   changesOf,
+  checkActing,
   checkBelow,
   checkEnded,
   checkEnding,
   checkLoosening,
   checkResuming,
+  isAdmin,
   loosened,
   noPauser,
   strongerPauser,
@@ -31,7 +35,11 @@ import {
 import { Children } from './children/children.ts'
 import { FamilyRules } from './children/family-rules.ts'
 import { KillSwitch } from './kill-switch.ts'
+import { type AgentFamily, familyOf } from './listing/agent-family.ts'
+import { type AgentFilter, AgentList } from './listing/agent-list.ts'
+import { AgentViews } from './listing/agent-views.ts'
 import { agentPause, isPausedAt, Pauses } from './pauses.ts'
+import { Playgrounds } from './playground/playgrounds.ts'
 import {
   type AgentRow,
   type AgentWithAncestors,
@@ -42,12 +50,12 @@ import {
   findRules,
   findWithAncestors,
   insertAgent,
-  listAgents,
   lockActive,
   lockAgent,
   namesOf,
   revokeTree,
   setAgentRules,
+  setOwner,
   setPause,
 } from './queries.ts'
 import { AgentTokens } from './tokens/agent-tokens.ts'
@@ -74,8 +82,21 @@ export interface AgentsDeps {
   readonly cacheTtlMs: number
   /** Budgets of all scopes. */
   readonly budgets: BudgetBook
+  /** The setting PLAYGROUND_BUDGET_INR. */
+  readonly playgroundBudgetInr: number
   /** Throws `org_limit_reached` when the organisation may not have one more agent. When it is left out, there is no limit. */
   readonly allowOneMore?: (tx: Tx, orgId: number) => Promise<void>
+}
+
+/** The changes of one request. A field that is left out does not change. */
+export interface AgentChanges extends AgentParams {
+  /** The user id of the member who answers for the agent from now on. */
+  readonly ownerUser?: number | undefined
+}
+
+interface Changed {
+  readonly value: AgentRow
+  readonly news: readonly NewsItem[]
 }
 
 /** The agent that a label names. */
@@ -85,10 +106,8 @@ export interface LabelledAgent extends AgentWithAncestors {
 }
 
 const labelsCachedMax = 50_000
-/** Maximum number of agents in one list. Active agents come first. */
-const agentsListedMax = 1_000
-/** Maximum number of bytes of the rules of all agents in one list. A page ends before it has more. Decision 0526 says why. */
-const listedRulesMaxBytes = 1024 * 1024
+/** The kind of news that an agent has another owner. Its ref is the agent's id. */
+const agentOwner = 'agent_owner'
 /**
  * Maximum number of tries to create an agent. A try fails when another request creates or revokes an agent of that name between two statements. After
  * this many failures, chance is not the cause.
@@ -115,6 +134,9 @@ export class Agents {
   readonly tokens: AgentTokens
   readonly budgets: AgentBudgets
   readonly children: Children
+  readonly playgrounds: Playgrounds
+  readonly #views: AgentViews
+  readonly #list: AgentList
 
   constructor(deps: AgentsDeps) {
     this.#deps = deps
@@ -137,6 +159,13 @@ export class Agents {
     this.budgets = new AgentBudgets(deps)
     this.children = new Children({ ...deps, tokens: this.tokens, agentBudgets: this.budgets, made: (orgId, row) => this.#forgetLabels(orgId, row) })
     this.#byLabel = new ExpiringCache({ max: labelsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: key => this.#loadLabel(key) })
+    this.#views = new AgentViews({ db: deps.db, budgets: this.budgets })
+    this.#list = new AgentList({ db: deps.db, book: deps.budgets, budgets: this.budgets, views: this.#views })
+    this.playgrounds = new Playgrounds({ ...deps, tokens: this.tokens, agentBudgets: this.budgets, views: this.#views })
+    // The cache holds the owner, who may use the label with a key of scope inference.
+    deps.controlLog.on(news => {
+      if (news.kind === agentOwner) this.#byLabel.invalidateWhere(agent => agent.id === Number(news.ref))
+    })
     deps.controlLog.onGap(() => this.#byLabel.clear())
   }
 
@@ -163,7 +192,7 @@ export class Agents {
     const { db, clock } = this.#deps
     const { orgId, userId } = principal
     const keyId = principal.kind === 'session' ? null : principal.keyId
-    const adminSet = adminSetAfter(principal, { adminSet: [] }, setOnly(changesOf(params)))
+    const adminSet = adminSetOfNew(principal, params)
     const insert = async (tx: Tx): Promise<AgentRow | null> => {
       await this.#deps.allowOneMore?.(tx, orgId)
       const { mayDelegate = false, allowedModels = null, allowedProviders = null, maxCostUinr = null, maxOutputTokens = null, maxConcurrency = null } = params
@@ -192,46 +221,51 @@ export class Agents {
       const made = found === null ? await db.tx(insert) : null
       if (made !== null) {
         this.#forgetLabels(orgId, made)
-        return { agent: await this.#view(orgId, made), isNew: true }
+        return { agent: await this.#views.one(orgId, made), isNew: true }
       }
-      const reused =
-        found === null || Object.keys(params).length === 0 ? found : await this.#change(orgId, tx => tx.maybe(lockActive, orgId, found.id), params, principal)
-      if (reused !== null) return { agent: await this.#view(orgId, reused), isNew: false }
+      const reused = found === null || Object.keys(params).length === 0 ? found : await this.#change(orgId, found.id, params, principal)
+      if (reused !== null) return { agent: await this.#views.one(orgId, reused), isNew: false }
     }
     throw new Error('an agent name was made and revoked over and over while it was being created')
   }
 
   /**
-   * Changes the rules of an agent. A field that the request does not name does not change, and null removes a rule. The change is in force on this
-   * process when the promise resolves, and on other processes within a second. Throws `not_found` and `agent_revoked` (409).
+   * Changes the rules and the owner of an agent. A field that the request does not name does not change, and null removes a rule. The change is in force
+   * on this process when the promise resolves, and on other processes within a second. Only owners and admins of the organisation name an owner, who is
+   * an active member. Throws `forbidden`, `not_found`, `bad_request` and `agent_revoked` (409).
    */
-  async update(orgId: number, agentId: number, params: AgentParams, by: Actor): Promise<AgentView> {
-    const row = await this.#change(
-      orgId,
-      async tx => {
-        const found = await tx.maybe(lockAgent, orgId, agentId)
-        if (found?.status === 'revoked') throw fail('agent_revoked')
-        return found
-      },
-      params,
-      by,
-    )
-    if (row === null) throw noAgent()
-    return this.#view(orgId, row)
+  async update(orgId: number, agentId: number, { ownerUser, ...params }: AgentChanges, by: Actor): Promise<AgentView> {
+    const row = await this.#deps.controlLog.change(async tx => {
+      const found = await tx.maybe(lockAgent, orgId, agentId)
+      if (found === null) throw noAgent()
+      checkActing(by, found)
+      if (found.status === 'revoked') throw fail('agent_revoked')
+      const given = ownerUser === undefined ? { value: found, news: [] } : await this.#giveIn(tx, orgId, found, ownerUser, by)
+      const changed = await this.#changeIn(tx, orgId, given.value, params, by)
+      return { value: changed.value, news: [...given.news, ...changed.news] }
+    })
+    return this.#views.one(orgId, row)
   }
 
   /**
-   * Returns at most `limit` of the organisation's agents after the cursor, with their budgets. Active agents come before revoked agents. Within both
-   * groups, the newest agents come first. Throws `bad_request` for an invalid cursor.
+   * Returns a page of the organisation's agents with their budgets. Active agents come before revoked agents. Without another order, the newest agents
+   * come first within both groups. Throws `bad_request` for an invalid cursor.
    */
-  async list(orgId: number, page: { limit?: number | undefined; cursor?: string | undefined } = {}): Promise<AgentPage> {
-    const { limit = agentsListedMax } = page
-    const after = page.cursor === undefined ? null : cursorOf(page.cursor)
-    const rows = await this.#deps.db.many(listAgents, orgId, after?.status ?? null, after?.id ?? 0, limit + 1, listedRulesMaxBytes)
-    const shown = rows.slice(0, limit)
-    const last = shown.at(-1)
-    const hasMore = last !== undefined && last.found > shown.length
-    return { agents: await this.#views(orgId, shown), nextCursor: hasMore ? cursorBehind(last) : null }
+  list(orgId: number, filter: AgentFilter = {}): Promise<AgentPage> {
+    return this.#list.page(orgId, filter)
+  }
+
+  /** Returns the number of agents that a filter chooses. A very large organisation gets a bound of it. */
+  total(orgId: number, filter: AgentFilter): Promise<number> {
+    return this.#list.total(orgId, filter)
+  }
+
+  /** Returns an agent with its family. Throws `not_found`. */
+  async family(orgId: number, agentId: number): Promise<AgentFamily> {
+    const { db, inflight } = this.#deps
+    const found = await familyOf({ db, budgets: this.budgets, views: this.#views }, orgId, agentId)
+    if (found === null) throw noAgent()
+    return { ...found, running_requests: inflight.countOf(agentId) }
   }
 
   /**
@@ -271,7 +305,7 @@ export class Agents {
       if (found === null) throw noAgent()
       return { value: found, news: revoked.map((agent): NewsItem => ({ kind: 'agent_revoked', ref: String(agent.id), epoch: agent.epoch })) }
     })
-    return this.#view(orgId, row)
+    return this.#views.one(orgId, row)
   }
 
   /**
@@ -283,6 +317,7 @@ export class Agents {
     const row = await this.#deps.controlLog.change(async tx => {
       const before = await tx.maybe(lockAgent, orgId, agentId)
       if (before === null) throw noAgent()
+      checkActing(by, before)
       if (before.status === 'revoked') throw fail('agent_revoked')
       const wasPaused = isPausedAt(before.pauseSeq)
       const self = by !== 'operator' && by.kind === 'agent' ? await tx.one(findAgent, orgId, by.agentId) : null
@@ -295,7 +330,7 @@ export class Agents {
         news: [{ kind: agentPause, ref: String(agentId), epoch: pauseSeq }],
       }
     })
-    return this.#view(orgId, row)
+    return this.#views.one(orgId, row)
   }
 
   /** Returns `descendantId` as the id of an agent below `agentId`. Throws `not_found` for every other id. */
@@ -310,12 +345,12 @@ export class Agents {
    * `agent_revoked`.
    */
   async setBudget(orgId: number, agentId: number, monthlyBudgetInr: number | null, by: Actor): Promise<AgentView> {
-    return this.#view(orgId, await this.budgets.set(orgId, agentId, clearingCapOfInr(monthlyBudgetInr), by))
+    return this.#views.one(orgId, await this.budgets.set(orgId, agentId, clearingCapOfInr(monthlyBudgetInr), by))
   }
 
   /** Returns the agent with its budget, for a caller that has its row. */
   viewOf(orgId: number, row: AgentRow): Promise<AgentView> {
-    return this.#view(orgId, row)
+    return this.#views.one(orgId, row)
   }
 
   /** Returns the name of an active agent. Throws `not_found` and, for a revoked agent, 409 `agent_revoked`. */
@@ -388,36 +423,40 @@ export class Agents {
     return row
   }
 
-  /** Applies a request to the agent that `find` locks. Notifies every process when the agent changes. Returns null when `find` returns null. */
-  #change(orgId: number, find: (tx: Tx) => Promise<AgentRow | null>, params: AgentParams, by: Actor): Promise<AgentRow | null> {
-    return this.#deps.controlLog.change(async tx => {
-      const before = await find(tx)
-      if (before === null) return { value: null, news: [] }
-      checkLoosening(by, before, loosened(params, before))
-      const adminSet = adminSetAfter(by, before, changesOf(params))
-      if (isAsRequested(before, params) && isSameSet(adminSet, before.adminSet)) return { value: before, news: [] }
-      const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = { ...before, ...params }
-      const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, adminSet)
-      return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
+  /** Applies a request to an active agent. Returns null when it was revoked meanwhile. */
+  #change(orgId: number, agentId: number, params: AgentParams, by: Actor): Promise<AgentRow | null> {
+    return this.#deps.controlLog.change<AgentRow | null>(async tx => {
+      const before = await tx.maybe(lockActive, orgId, agentId)
+      return before === null ? { value: null, news: [] } : this.#changeIn(tx, orgId, before, params, by)
     })
+  }
+
+  /** Applies a request to a locked agent. Returns the news for every process when the agent changes. */
+  async #changeIn(tx: Tx, orgId: number, before: AgentRow, params: AgentParams, by: Actor): Promise<Changed> {
+    checkActing(by, before)
+    if (before.playgroundUser !== null && params.mayDelegate === true) throw fail('forbidden', { message: 'A playground agent has no children.' })
+    checkLoosening(by, before, loosened(params, before))
+    const adminSet = adminSetAfter(by, before, changesOf(params))
+    if (isAsRequested(before, params) && isSameSet(adminSet, before.adminSet)) return { value: before, news: [] }
+    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = { ...before, ...params }
+    const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, adminSet)
+    return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
+  }
+
+  /** Gives a locked agent another owner. The former owner keeps no right over it. */
+  async #giveIn(tx: Tx, orgId: number, before: AgentRow, ownerUser: number, by: Actor): Promise<Changed> {
+    if (!isAdmin(by)) throw fail('forbidden', { message: 'Only an owner or admin of the organisation gives an agent another owner.' })
+    if (before.ownerUser === ownerUser) return { value: before, news: [] }
+    if (before.playgroundUser !== null) throw fail('forbidden', { message: 'A playground agent belongs to its person.' })
+    if ((await namesOfActiveMembers(tx, orgId, [ownerUser])).size === 0)
+      throw fail('bad_request', { message: 'owner_uid: must be an active member. GET /me/members lists them.' })
+    return { value: await tx.one(setOwner, orgId, before.id, ownerUser), news: [{ kind: agentOwner, ref: String(before.id) }] }
   }
 
   /** Drops the cache entries for the agent's name and id. A label that named no agent before may name this agent now. */
   #forgetLabels(orgId: number, { id, name }: AgentRow): void {
     this.#byLabel.invalidate(labelKey(orgId, name))
     this.#byLabel.invalidate(labelKey(orgId, String(id)))
-  }
-
-  async #view(orgId: number, row: AgentRow): Promise<AgentView> {
-    return viewOf(row, (await this.budgets.list(orgId, [row.id])).get(row.id))
-  }
-
-  async #views(orgId: number, rows: readonly AgentRow[]): Promise<AgentView[]> {
-    const budgets = await this.budgets.list(
-      orgId,
-      rows.map(row => row.id),
-    )
-    return rows.map(row => viewOf(row, budgets.get(row.id)))
   }
 }
 
@@ -426,8 +465,5 @@ export function createAgents(deps: AgentsDeps): Agents {
   return new Agents(deps)
 }
 
-/** Returns only the limits that a request sets, because a new agent has no limits that a request could remove. */
-const setOnly = (changes: ReturnType<typeof changesOf>): ReturnType<typeof changesOf> =>
-  Object.fromEntries(Object.entries(changes).filter(([, isSet]) => isSet))
 const isSameSet = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every(name => b.includes(name))
 const labelKey = (orgId: number, label: string): string => `${orgId}:${label}`

@@ -33,25 +33,34 @@ export function isAdmin(actor: Actor): boolean {
   return actor.role === 'owner' || actor.role === 'admin' || (actor.kind === 'key' && actor.userId === null)
 }
 
-const isOwner = (actor: Actor, agent: Pick<AgentRow, 'createdByUser'>): boolean =>
-  actor !== 'operator' && actor.kind !== 'agent' && actor.userId !== null && actor.userId === agent.createdByUser
+const isOwner = (actor: Actor, agent: Pick<AgentRow, 'ownerUser'>): boolean =>
+  actor !== 'operator' && actor.kind !== 'agent' && actor.userId !== null && actor.userId === agent.ownerUser
 
 /**
  * Returns whether the person whose key minted the token of an agent answers for an agent below it. An owner or admin answers for every agent. Another
- * person answers for it if they created one of the two agents. Every full key mints tokens of every agent, so a token gives a person no more rights
+ * person answers for it if they own one of the two agents. Every full key mints tokens of every agent, so a token gives a person no more rights
  * than the key does.
  */
-function answersBelow(actor: AgentPrincipal, self: Pick<AgentRow, 'createdByUser'>, below: Pick<AgentRow, 'createdByUser'>): boolean {
+function answersBelow(actor: AgentPrincipal, self: Pick<AgentRow, 'ownerUser'>, below: Pick<AgentRow, 'ownerUser'>): boolean {
   const { userId, role } = actor
-  return userId === null || role === 'owner' || role === 'admin' || [self, below].some(agent => agent.createdByUser === userId)
+  return userId === null || role === 'owner' || role === 'admin' || [self, below].some(agent => agent.ownerUser === userId)
 }
 
 /** Checks the person whose key minted the token of the agent `self`. Throws `forbidden` unless that person may loosen limits of the agent below it. */
 export function checkBelow(actor: AgentPrincipal, self: AgentRow, below: AgentRow): void {
   if (answersBelow(actor, self, below)) return
   throw fail('forbidden', {
-    message: `A member's key minted this token, and that member made neither agent ${self.id} nor agent ${below.id}. Such a token may pause an agent below it and lower its limits, and may not end, raise or resume it. Use a token that was minted by an owner, by an admin, or by the person who made one of the two agents.`,
+    message: `A member's key minted this token, and that member owns neither agent ${self.id} nor agent ${below.id}. Such a token may pause an agent below it and lower its limits, and may not end, raise or resume it. Use a token that was minted by an owner or admin of the organisation, or by the owner of one of the two agents.`,
   })
+}
+
+/**
+ * Throws `forbidden` unless the actor may act on the agent at all. At the console, a plain member acts only on agents that they own. Keys have no such
+ * limit: every full key may tighten. Decision 0570 says why.
+ */
+export function checkActing(actor: Actor, agent: Pick<AgentRow, 'id' | 'ownerUser'>): void {
+  if (actor === 'operator' || actor.kind !== 'session' || isAdmin(actor) || isOwner(actor, agent)) return
+  throw fail('forbidden', { message: `Agent ${agent.id} is not yours. Its owner, and the owners and admins of the organisation, act on it.` })
 }
 
 const pauserRank: Record<PausedBy, number> = { agent: 0, member: 1, admin: 2 }
@@ -91,6 +100,7 @@ export function checkLoosening(actor: Actor, agent: AgentRow, limits: readonly L
 
 /** Throws `forbidden` unless the actor may end the agent. */
 export function checkEnding(actor: Actor, agent: AgentRow): void {
+  checkActing(actor, agent)
   if (!isAdmin(actor) && !isOwner(actor, agent)) throw notYours(agent, 'It may be paused by every full key, and ended')
 }
 
@@ -144,6 +154,12 @@ export function changesOf(params: AgentParams): Partial<Record<LimitName, boolea
   return Object.fromEntries(named.map(field => [ruleNames[field], field === 'mayDelegate' ? params.mayDelegate === false : params[field] !== null]))
 }
 
+/** Returns the names of the limits of a new agent that only admins may loosen. */
+export function adminSetOfNew(actor: Actor, params: AgentParams, hasBudget = false): readonly string[] {
+  const set = Object.entries({ ...changesOf(params), budget: hasBudget }).filter(([, isSet]) => isSet)
+  return adminSetAfter(actor, { adminSet: [] }, Object.fromEntries(set))
+}
+
 function notYours(agent: AgentRow, what: string): GatewayError {
-  return fail('forbidden', { message: `Agent ${agent.id} is not one that you made. ${what} by whoever made it and by owners and admins.` })
+  return fail('forbidden', { message: `Agent ${agent.id} is not yours. ${what} by its owner and by the owners and admins of the organisation.` })
 }

@@ -14,8 +14,16 @@ export interface AgentRow extends AgentRules {
   /** Number of agents above this agent in its family, at most 3. */
   readonly depth: number
   readonly mayDelegate: boolean
-  /** The user of the key that created the agent, or of the key that let its parent act. */
+  /** The member who answers for the agent: the one that an admin named, otherwise the one who created it. */
+  readonly ownerUser: number | null
+  /** The key that created the agent, or that let its parent act. Null when a signed-in person created it. */
+  readonly createdByKey: number | null
+  /** The person who created the agent, or the user of that key. */
   readonly createdByUser: number | null
+  /** The person whose playground agent it is. Null for an ordinary agent. */
+  readonly playgroundUser: number | null
+  /** The end of its last call, to within ten seconds. */
+  readonly lastCallAt: Date | null
   /** An odd number means that the agent is paused. */
   readonly pauseSeq: number
   readonly pausedBy: PausedBy | null
@@ -33,12 +41,18 @@ export interface AgentWithAncestors extends AgentRules {
   readonly epoch: number
   /** The ids of the agents above, nearest first, at most 3. */
   readonly ancestorIds: readonly number[]
-  readonly createdByUser: number | null
+  /** The member who answers for the agent. */
+  readonly ownerUser: number | null
+  /** The person whose playground agent it is. Null for an ordinary agent. */
+  readonly playgroundUser: number | null
 }
 
+const ownerColumn = 'coalesce(owner_user, created_by_user)'
 const ruleColumns = `allowed_models as "allowedModels", allowed_providers as "allowedProviders", max_cost_uinr as "maxCostUinr",
   max_output_tokens as "maxOutputTokens", max_concurrency as "maxConcurrency"`
-const agentColumns = `id, name, status, parent_id as "parentId", depth, may_delegate as "mayDelegate", created_by_user as "createdByUser",
+/** The columns of an agent. Only statements of this domain use them. */
+export const agentColumns = `id, name, status, parent_id as "parentId", depth, may_delegate as "mayDelegate", ${ownerColumn} as "ownerUser",
+  created_by_key as "createdByKey", created_by_user as "createdByUser", playground_user as "playgroundUser", last_call_at as "lastCallAt",
   pause_seq as "pauseSeq", paused_by as "pausedBy", paused_by_depth as "pausedByDepth", admin_set as "adminSet", created_at as "createdAt", ${ruleColumns}`
 
 export const insertAgent = statement<
@@ -116,6 +130,12 @@ export const setAgentRules = statement<
    where org_id = $1::int and id = $2::int returning ${agentColumns}`,
 )
 
+/** Names the member who answers for the agent. */
+export const setOwner = statement<[orgId: number, agentId: number, ownerUser: number], AgentRow>(
+  'agents.set_owner',
+  `update agents set owner_user = $3::int where org_id = $1::int and id = $2::int returning ${agentColumns}`,
+)
+
 export const setAdminSet = statement<[orgId: number, agentId: number, adminSet: readonly string[]]>(
   'agents.set_admin_set',
   `update agents set admin_set = $3::text[] where org_id = $1::int and id = $2::int`,
@@ -145,32 +165,6 @@ export const findAgents = statement<[orgId: number, agentIds: readonly number[]]
   `select ${agentColumns} from agents where org_id = $1::int and id = any($2::int[])`,
 )
 
-/**
- * Lists active agents first, then revoked agents, with the newest first in each group. The list begins after the agent of that status and id. When
- * they are null, it begins with the first agent.
- */
-/**
- * Returns agents after a position, active ones first. The result ends before the row with which the rules of all rows have more than `rulesBytesMax` bytes,
- * but has at least one row. `found` is the number of rows without that bound.
- */
-export const listAgents = statement<
-  [orgId: number, afterStatus: AgentStatus | null, afterId: number, limit: number, rulesBytesMax: number],
-  AgentRow & { readonly found: number }
->(
-  'agents.list',
-  `with page as (
-     select * from agents
-     where org_id = $1::int and ($2::text is null or status > $2::text or (status = $2::text and id < $3::int))
-     order by status, id desc limit $4::int
-   ), measured as (
-     select page.*, count(*) over () as found, row_number() over (order by status, id desc) as place,
-       sum(coalesce(octet_length(array_to_string(allowed_models, ',')), 0) + coalesce(octet_length(array_to_string(allowed_providers, ',')), 0))
-         over (order by status, id desc) as rules_bytes
-     from page
-   )
-   select ${agentColumns}, found::int as found from measured where place = 1 or rules_bytes <= $5::int order by status, id desc`,
-)
-
 /** Returns the names of the active agents among these ids. */
 export const activeNamesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
   'agents.active_names_of',
@@ -184,21 +178,23 @@ export const namesOf = statement<[orgId: number, agentIds: readonly number[]], {
 
 const withAncestors = (condition: string): string =>
   `with recursive found as (
-     select id, name, status, epoch, parent_id, created_by_user, ${ruleColumns} from agents where org_id = $1::int and ${condition} limit 1
+     select id, name, status, epoch, parent_id, ${ownerColumn} as owner_user, playground_user, ${ruleColumns} from agents where org_id = $1::int and ${condition} limit 1
    ), up(id, depth) as (
      select f.parent_id, 1 from found f where f.parent_id is not null
      union all
      select a.parent_id, up.depth + 1 from up join agents a on a.org_id = $1::int and a.id = up.id where a.parent_id is not null and up.depth < 3
    )
-   select f.id, f.name, f.status, f.epoch, f.created_by_user as "createdByUser", f."allowedModels", f."allowedProviders", f."maxCostUinr", f."maxOutputTokens", f."maxConcurrency",
+   select f.id, f.name, f.status, f.epoch, f.owner_user as "ownerUser", f.playground_user as "playgroundUser", f."allowedModels", f."allowedProviders", f."maxCostUinr", f."maxOutputTokens", f."maxConcurrency",
      coalesce((select array_agg(up.id order by up.depth) from up), '{}'::int[]) as "ancestorIds" from found f`
 
 export const findWithAncestors = statement<[orgId: number, agentId: number], AgentWithAncestors>('agents.find_with_ancestors', withAncestors('id = $2::int'))
 
-/** Finds an agent by id or exact name. An active agent wins over a revoked one, then an id wins over a name, then the newest agent wins. */
+/** Finds an agent by id or exact name. A playground agent is not found, because only its person acts as it. An active agent wins over a revoked one, then an id wins over a name, then the newest agent wins. */
 export const findByLabel = statement<[orgId: number, agentId: number | null, name: string], AgentWithAncestors>(
   'agents.find_by_label',
-  withAncestors(`(id = $2::int or name = $3::text) order by (status = 'active') desc, (id is not distinct from $2::int) desc, id desc`),
+  withAncestors(
+    `(id = $2::int or name = $3::text) and playground_user is null order by (status = 'active') desc, (id is not distinct from $2::int) desc, id desc`,
+  ),
 )
 
 /** Revokes the agent and all active agents below it. The rows are locked in the order of their ids, so two revocations in one family do not deadlock. */

@@ -102,7 +102,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const limits = await createLimits({ orgLimits, db, config, clock, ids, log, dataDir, controlLog, ...usageAccount(ids), onDebited, ...journal })
   const idempotency = new Idempotency({ db, clock, ids, ...masterKeys, processId: () => limits.processId })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
-  const familyBounds = { budgets: limits.budgets, allowOneMore: orgLimits.allowing('agents') }
+  const familyBounds = { playgroundBudgetInr: config.PLAYGROUND_BUDGET_INR, budgets: limits.budgets, allowOneMore: orgLimits.allowing('agents') }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...familyBounds })
   await keys.beginTrials()
   await controlLog.start()

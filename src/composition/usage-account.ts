@@ -1,4 +1,5 @@
 /** The work of a usage flush in addition to the counters. A gateway and the process that settles its journals do the same work. */
+import { noteLastCalls } from '../agents/last-calls.ts'
 import { endOnceKeys, endOnceKeysOf, freeOnceKeysOf } from '../gateway/inference/idempotency/idempotency.ts'
 import type { LimitsOptions } from '../gateway/limits/engine/limits-options.ts'
 import { insertUsageEvents } from '../gateway/usage/events/apply.ts'
@@ -9,7 +10,7 @@ import type { Ids } from '../platform/values/ids.ts'
 
 export function usageAccount(ids: Ids): Required<Pick<LimitsOptions<UsageEvent>, 'appliers' | 'endOf' | 'onGivenUp' | 'codec'>> {
   return {
-    appliers: [insertUsageEvents, endOnceKeys, keepsRollups(Math.floor(ids.random() * modelShards))],
+    appliers: [insertUsageEvents, endOnceKeys, noteLastCalls, keepsRollups(Math.floor(ids.random() * modelShards))],
     endOf: endOnceKeysOf,
     onGivenUp: freeOnceKeysOf,
     codec: usageEventCodec,

@@ -124,6 +124,7 @@ export const settings = {
   READ_LEAST_BYTES_PER_S: s('server', 'int', '16384', 'Lowest speed at which a client must read a waiting reply, after thirty seconds. 0: no limit.', 0),
   MCP_OAUTH_ISSUER: s('agents', 'string', null, 'URL of the issuer at which clients of MCP may sign in, for /orgs/<id>/mcp, exactly as in its tokens. They act as the agents that trust rules name. Absent: no OAuth.'),
   AGENT_TOKEN_TTL_S: s('agents', 'int', '900', 'Life of an agent token.', 1),
+  PLAYGROUND_BUDGET_INR: s('agents', 'int', '50', 'Monthly budget in rupees that the playground agent of a person begins with; 0: none.', 0),
   SIGNING_KEY_ROTATE_DAYS: s('agents', 'int', '30', 'Days after which another key signs agent tokens; the one before verifies until its last token has expired. 0: never automatically.', 0),
   AGENT_STALE_MS: s('agents', 'int', '30000', 'After this time without a control-log sync, agent tokens get 503 and their streams are cut.', 1),
   CONTROL_POLL_MS: s('agents', 'int', '1000', 'Poll of the control log in addition to LISTEN.', 10),
@@ -204,6 +205,9 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
+/** The largest budget in rupees that a setting may have, as in requests. */
+const budgetInrMax = 1_000_000_000
+
 function read(name: string, setting: Setting, raw: string | undefined): unknown {
   if (setting.kind === 'url-or-off' && raw !== undefined && /^\s*(off)?\s*$/i.test(raw)) return null
   const text = raw === undefined || raw === '' ? setting.default : raw
@@ -264,6 +268,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
   const { wrong } = addressRangesOf(values['TRUSTED_PROXIES'] as readonly string[])
   if (wrong !== null) throw new ConfigError(`TRUSTED_PROXIES must list IP addresses or CIDR ranges such as 10.0.0.0/8, not "${wrong}".`)
   for (const name of ['CORS_ORIGINS', 'CONSOLE_ORIGINS'] as const) checkOrigins(name, values[name] as readonly string[])
+  if (Number(values['PLAYGROUND_BUDGET_INR']) > budgetInrMax) throw new ConfigError(`PLAYGROUND_BUDGET_INR must be at most ${budgetInrMax}. 0 sets no budget.`)
   if (values['SETTLE'] !== 'journal' && values['SETTLE'] !== 'postgres') throw new ConfigError('SETTLE must be journal or postgres.')
   return {
     ...(values as unknown as Config),

@@ -119,7 +119,7 @@ describe('rules of agents over HTTP', () => {
   test('the pages of a list contain every agent once, active agents first, and the newest first within each group', async () => {
     const { key } = await app.otherOrg('Many Agents')
     expect(await list('', key)).toEqual({ agents: [] })
-    expect(await list('?limit=5', key)).toEqual({ agents: [], next_cursor: null })
+    expect(await list('?limit=5', key)).toEqual({ agents: [], next_cursor: null, total_estimate: 0 })
     const ids: number[] = []
     for (let i = 0; i < 7; i++) ids.push((await create({ name: `agent ${i}` }, key)).json.id)
     for (const i of [1, 4]) await app.call('POST', `/v1/me/agents/${ids[i]}/revoke`, {}, { token: key })

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db/db.ts'
 import { istMonth } from '../../src/platform/values/ist-time.ts'
 import { testDatabase } from '../harness/database.ts'
-import { newCaller, type Process, startProcess } from './setup.ts'
+import { newCaller, type Process, startProcess, until } from './setup.ts'
 
 const database = await testDatabase()
 let process: Process
@@ -19,6 +19,21 @@ const spend = statement<[orgId: number, agentId: string, month: string, uinr: bi
 )
 const setParent = statement<[childId: number, parentId: number]>('test.set_parent', 'update agents set parent_id = $2::int where id = $1::int')
 
+const addPerson = statement<[email: string], { id: number }>(
+  'test.agents_add_person',
+  `insert into users (email, created_at) values ($1::text, now()) returning id`,
+)
+const addMember = statement<[orgId: number, userId: number]>(
+  'test.agents_add_member',
+  `insert into org_members (org_id, user_id, role, created_at) values ($1::int, $2::int, 'member', now())`,
+)
+
+async function newMember(orgId: number): Promise<number> {
+  const { id } = await process.db.one(addPerson, `colleague-${orgId}@example.com`)
+  await process.db.exec(addMember, orgId, id)
+  return id
+}
+
 /** Creates a line of agents. Each agent is a child of the previous one. */
 async function family(caller: Awaited<ReturnType<typeof newCaller>>, names: readonly string[]): Promise<number[]> {
   const ids: number[] = []
@@ -32,7 +47,7 @@ async function family(caller: Awaited<ReturnType<typeof newCaller>>, names: read
 }
 
 test('a name creates an agent once, and then returns that agent', async () => {
-  const { principal } = await newCaller(process)
+  const { principal, userId, keyId } = await newCaller(process)
   const first = await process.agents.createOrReuse(principal, 'triage')
   expect(first).toEqual({
     isNew: true,
@@ -52,6 +67,12 @@ test('a name creates an agent once, and then returns that agent', async () => {
       max_cost_inr_per_call: null,
       max_output_tokens: null,
       max_concurrency: null,
+      active_children: 0,
+      owner_uid: userId,
+      owner_name: expect.stringMatching(/@example\.com$/),
+      created_by: { kind: 'key', id: keyId },
+      playground: false,
+      last_call_at: null,
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
     },
   })
@@ -208,4 +229,19 @@ test('the label of a revoked agent is reported as revoked until a new agent take
   const next = await process.agents.createOrReuse(principal, 'worker')
   expect(await process.agents.byLabel(orgId, 'worker')).toMatchObject({ id: next.agent.id, status: 'active' })
   expect(await process.agents.byLabel(orgId, String(agent.id))).toMatchObject({ id: agent.id, status: 'revoked' })
+})
+
+test('another process sees the new owner of a label that it has in its cache', async () => {
+  const there = await startProcess(database.db)
+  try {
+    const { principal, orgId, userId } = await newCaller(process)
+    const colleague = await newMember(orgId)
+    const { agent } = await process.agents.createOrReuse(principal, 'handed over')
+    expect(await there.agents.byLabel(orgId, 'handed over')).toMatchObject({ ownerUser: userId })
+    await process.agents.update(orgId, agent.id, { ownerUser: colleague }, 'operator')
+    expect(await process.agents.byLabel(orgId, 'handed over')).toMatchObject({ ownerUser: colleague })
+    await until(async () => (await there.agents.byLabel(orgId, 'handed over'))?.ownerUser === colleague, 'the news of the owner')
+  } finally {
+    await there.stop()
+  }
 })

@@ -76,6 +76,7 @@ export async function startProcess(db: Db, options: ProcessOptions = {}): Promis
     staleMs: 30_000,
     cacheTtlMs,
     budgets,
+    playgroundBudgetInr: 50,
   })
   await controlLog.start()
   await agents.start()

@@ -21,6 +21,7 @@ describe('the configuration', () => {
     expect(() => loadConfig({ SANDBOX: 'maybe' })).toThrow(ConfigError)
     expect(() => loadConfig({ BASE_URL: 'ftp://x' })).toThrow('BASE_URL')
     expect(() => loadConfig({ SETTLE: 'never' })).toThrow('SETTLE')
+    expect(() => loadConfig({ PLAYGROUND_BUDGET_INR: '1000000001' })).toThrow('PLAYGROUND_BUDGET_INR')
   })
 
   test("a provider's key and base URL come from variables with its id", () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { capOfInr } from '../../gateway/limits/budgets/budget-amount.ts'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
+import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
 import { paramsOf } from '../agent-rules.ts'
 import { agentPath, agentView, changedAgent, idOf, mintedShape, paramsShape, tokenParamsShape } from '../agent-shapes.ts'
@@ -22,6 +23,12 @@ const below = {
   errors: ['forbidden', 'not_found', 'agent_revoked'],
 } as const
 
+const childName = z.string().describe('1 to 100 characters, unique among the active agents of the organisation.')
+const childBudget = z.number().min(0).nullable().optional()
+
+const capOfChild = (budgetInr: number | null | undefined, pausePath: string): bigint | null | undefined =>
+  budgetInr === undefined ? undefined : capOfInr(budgetInr, { toStop: `pause the child: POST ${pausePath}` })
+
 export const childrenEndpoints = {
   createChildAgent: row({
     at: 'POST /v1/me/agents/{id}/children',
@@ -33,15 +40,10 @@ export const childrenEndpoints = {
     input: {
       path: agentPath,
       body: z.strictObject({
-        name: z.string().describe('1 to 100 characters, unique among the active agents of the organisation.'),
-        monthly_budget_inr: z
-          .number()
-          .min(0)
-          .nullable()
-          .optional()
-          .describe(
-            'Rupees a month; null: no limit of its own. Needed for a new child when the parent has a budget, and then within it; on a child that is there, left out is as it is.',
-          ),
+        name: childName,
+        monthly_budget_inr: childBudget.describe(
+          'Rupees a month; null: no limit of its own. Needed for a new child when the parent has a budget, and then within it; on a child that is there, left out is as it is.',
+        ),
         ...paramsShape,
         ...tokenParamsShape,
       }),
@@ -53,14 +55,37 @@ export const childrenEndpoints = {
       const { agent, token, isNew } = await agents.children.create(call.principal, idOf(path), {
         name: body.name,
         rules: paramsOf(body),
-        capUinr:
-          body.monthly_budget_inr === undefined
-            ? undefined
-            : capOfInr(body.monthly_budget_inr, { toStop: 'pause the child: POST /v1/me/agents/{id}/children/{childId}/pause' }),
+        capUinr: capOfChild(body.monthly_budget_inr, '/v1/me/agents/{id}/children/{childId}/pause'),
         token: { scope: body.scope, ttlSeconds: body.ttl_s },
       })
       const view = await agents.viewOf(call.principal.orgId, agent)
       return reply.json({ agent: view, ...token }, isNew ? 201 : 200, { 'cache-control': 'no-store' })
+    },
+  }),
+
+  createChildByPerson: row({
+    at: 'POST /me/agents/{id}/children',
+    auth: 'session',
+    access: {},
+    tag: 'agents',
+    summary:
+      'Makes a child of an agent (201). For the owner of the agent, and for owners and admins of the organisation. A child has no more than its parents.',
+    input: {
+      path: agentPath,
+      body: z.strictObject({
+        name: childName,
+        monthly_budget_inr: childBudget.describe('Rupees a month; null: no limit of its own. Needed when the parent has a budget, and then within it.'),
+        ...paramsShape,
+      }),
+    },
+    output: agentView,
+    status: 201,
+    errors: ['forbidden', 'bad_name', 'bad_request', 'not_found', 'agent_name_taken', 'agent_revoked', 'budget_not_available', 'cap', 'org_limit_reached'],
+    async handle({ agents }, { path, body }, { principal }) {
+      if (principal.kind !== 'session') throw fail('no_session')
+      if (body.monthly_budget_inr === 0) throw fail('bad_request', { message: '0 would lift the budget. Send null for no limit, or pause the agent.' })
+      const params = { name: body.name, rules: paramsOf(body), capUinr: capOfChild(body.monthly_budget_inr, '/me/agents/{id}/pause') }
+      return agents.viewOf(principal.orgId, await agents.children.createByPerson(principal, idOf(path), params))
     },
   }),
 

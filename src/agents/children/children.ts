@@ -4,15 +4,15 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
-import { type AgentPrincipal, lacksScope, type Principal } from '../../platform/security/principal.ts'
+import { type AgentPrincipal, lacksScope, type Principal, type SessionPrincipal } from '../../platform/security/principal.ts'
 import { formsOfName } from '../../platform/values/clean-name.ts'
 import { type AgentBudgets, isMore } from '../agent-budgets.ts'
 import { type AgentParams, beyond, isAsRequested, looser } from '../agent-rules.ts'
-import { checkBelow } from '../authority.ts'
-import { type AgentRow, findActiveByName, findAgents, insertAgent, lockAgent, setAgentRules } from '../queries.ts'
+import { adminSetOfNew, checkActing, checkBelow } from '../authority.ts'
+import { type AgentRow, findActiveByName, findAgents, findWithAncestors, insertAgent, lockAgent, setAgentRules } from '../queries.ts'
 import type { AgentTokens, MintedToken, TokenParams } from '../tokens/agent-tokens.ts'
 import { viaOf } from '../tokens/token-claims.ts'
-import { refused } from '../tokens/token-refusal.ts'
+import { noAgent, refused } from '../tokens/token-refusal.ts'
 import { narrowedScopes } from '../tokens/token-scopes.ts'
 import { activeChildIds } from './child-queries.ts'
 
@@ -51,6 +51,14 @@ const childrenMax = 1_000
  * this many failures, chance is not the cause.
  */
 const attemptsMax = 5
+
+/** Who creates a child: an agent with its key, or a person without one. */
+interface Maker {
+  readonly orgId: number
+  readonly userId: number | null
+  readonly keyId: number | null
+  readonly adminSet: readonly string[]
+}
 
 interface Made {
   readonly agent: AgentRow
@@ -96,6 +104,34 @@ export class Children {
     return { agent, isNew, token: await tokens.issue({ ...grant, agent: await tokens.agentToMint(parent.orgId, agent.id) }) }
   }
 
+  /**
+   * Creates a child for a person, who owns the parent or is an owner or admin of the organisation. The child stays within its family, as every child
+   * does. A parent need not have `may_delegate`, because that is a right of the agent. Throws `forbidden`, `not_found`, `agent_revoked` (409), `bad_name`,
+   * `agent_name_taken`, `budget_not_available` and `cap`.
+   */
+  async createByPerson(person: SessionPrincipal, parentId: number, params: Omit<ChildParams, 'token'>): Promise<AgentRow> {
+    const { orgId, userId } = person
+    const forms = formsOfName(params.name)
+    const [name = ''] = forms
+    const agent = await this.#deps.controlLog.change(async tx => {
+      const self = await tx.maybe(lockAgent, orgId, parentId)
+      if (self === null) throw noAgent()
+      checkActing(person, self)
+      if (self.status === 'revoked') throw fail('agent_revoked')
+      if (self.playgroundUser !== null) throw fail('forbidden', { message: 'A playground agent has no children.' })
+      const { ancestorIds } = await tx.one(findWithAncestors, orgId, parentId)
+      checkBounds([self, ...(ancestorIds.length === 0 ? [] : await tx.many(findAgents, orgId, ancestorIds))], params.rules)
+      const isTaken = (await tx.maybe(findActiveByName, orgId, forms)) !== null
+      const hasCap = params.capUinr !== undefined && params.capUinr !== null
+      const maker = { orgId, userId, keyId: null, adminSet: adminSetOfNew(person, params.rules, hasCap) }
+      const made = isTaken ? null : await this.#insert(tx, maker, self, name, params)
+      if (made === null) throw fail('agent_name_taken')
+      return { value: made.agent, news: made.news }
+    })
+    this.#deps.made(orgId, agent)
+    return agent
+  }
+
   async #createIn(tx: Tx, parent: AgentPrincipal, forms: readonly string[], params: ChildParams): Promise<Made> {
     const { orgId, agentId, ancestorIds } = parent
     const [name = ''] = forms
@@ -107,14 +143,15 @@ export class Children {
       // Rows of a family are locked from the top. This check comes before the lock, because an agent found elsewhere may be above this agent.
       if (found !== null && found.parentId !== agentId) throw fail('agent_name_taken')
       const child = found === null ? null : await tx.maybe(lockAgent, orgId, found.id)
-      const made = child === null ? await this.#insert(tx, parent, self, name, params) : await this.#reuse(tx, parent, self, child, params)
+      const made = child === null ? await this.#insert(tx, { ...parent, adminSet: [] }, self, name, params) : await this.#reuse(tx, parent, self, child, params)
       if (made !== null) return made
     }
     throw new Error('a name was made and revoked over and over while a child was being created')
   }
 
   /** Creates the child. Returns null when the name was taken meanwhile. */
-  async #insert(tx: Tx, { orgId, keyId, userId }: AgentPrincipal, self: AgentRow, name: string, { rules, capUinr }: ChildParams): Promise<Made | null> {
+  async #insert(tx: Tx, maker: Maker, self: AgentRow, name: string, { rules, capUinr }: Pick<ChildParams, 'rules' | 'capUinr'>): Promise<Made | null> {
+    const { orgId, keyId, userId } = maker
     if ((await tx.many(activeChildIds, orgId, self.id)).length >= childrenMax)
       throw fail('cap', { message: `An agent has at most ${childrenMax} active children. Use one again by its name, or let the owner revoke some.` })
     await this.#deps.allowOneMore?.(tx, orgId)
@@ -133,7 +170,7 @@ export class Children {
       rules.maxConcurrency ?? null,
       self.id,
       self.depth + 1,
-      [],
+      maker.adminSet,
     )
     if (agent === null) return null
     return { agent, isNew: true, news: await this.#deps.agentBudgets.setIn(tx, orgId, agent, capUinr ?? null) }
@@ -200,6 +237,11 @@ function checkFamily(family: readonly AgentRow[], rules: AgentParams): void {
     throw fail('forbidden', {
       message: `Agent ${barred.id} may not delegate. A full API key allows it: PATCH /v1/me/agents/${barred.id} with {"may_delegate": true}.`,
     })
+  checkBounds(family, rules)
+}
+
+/** Throws `forbidden` unless the family may get a child with these rules, whoever creates it. The first member is the parent. */
+function checkBounds(family: readonly AgentRow[], rules: AgentParams): void {
   if (family.length > generationsMax)
     throw fail('forbidden', { message: `This agent is of generation ${generationsMax} below the one that a person made; children go no deeper.` })
   for (const member of family) {

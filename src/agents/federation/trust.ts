@@ -8,6 +8,7 @@ import { agentScopes, type Principal } from '../../platform/security/principal.t
 import { cleanName } from '../../platform/values/clean-name.ts'
 import { rowId } from '../../platform/values/row-id.ts'
 import type { Agents } from '../agents.ts'
+import { liveFullKey } from '../tokens/binding-key.ts'
 import { narrowedScopes } from '../tokens/token-scopes.ts'
 import { checkConditions, checkPlaces, isShared } from './trust-checks.ts'
 import {
@@ -28,7 +29,7 @@ export interface TrustRulesDeps {
   readonly db: Db
   readonly clock: Clock
   readonly controlLog: ControlLog
-  readonly agents: Pick<Agents, 'activeName' | 'tokens' | 'revokedTokens'>
+  readonly agents: Pick<Agents, 'tokens' | 'revokedTokens'>
   readonly keys: Pick<Keys, 'byId'>
   readonly guard: UrlGuard
   readonly baseUrl: () => string
@@ -82,8 +83,8 @@ export class TrustRules {
     const audience = this.#audience(orgId, issuer, params.audience)
     agents.tokens.lifeOf(params.ttl_s)
     const agentId = idOf(params.agent_id, 'There is no such agent.')
-    await agents.activeName(orgId, agentId)
-    const keyId = await this.#liveFullKey(orgId, userId, params.key_id)
+    await agents.tokens.agentToBind(orgId, agentId)
+    const { keyId } = await liveFullKey(this.#deps.keys, { orgId, userId }, params.key_id, true)
     const row = await controlLog.change(async tx => {
       await tx.one(lockTrust, orgId)
       if ((await tx.one(countTrust, orgId)).count >= rulesMax)
@@ -161,20 +162,6 @@ export class TrustRules {
     if (requested.startsWith(`${this.#deps.baseUrl()}/orgs/`))
       throw fail('bad_request', { message: `audience: that one belongs to another organisation. Yours is ${own}.` })
     return requested
-  }
-
-  /**
-   * Returns the id of a key that the tokens of the rule may use. The key must belong to the author or to no user, because the tokens read the memory
-   * of the key's user.
-   */
-  async #liveFullKey(orgId: number, userId: number | null, requested: number): Promise<number> {
-    const keyId = idOf(requested, 'There is no such key.')
-    const key = await this.#deps.keys.byId(keyId)
-    if (key === null || key.orgId !== orgId) throw fail('not_found', { message: 'There is no such key.' })
-    if (key.scope !== 'full' || key.state !== 'active') throw fail('bad_request', { message: 'key_id: must be a key of scope full that works.' })
-    if (key.userId !== null && key.userId !== userId)
-      throw fail('bad_request', { message: 'key_id: must be a key of your own, or a key without a user: tokens act for the user of their key.' })
-    return keyId
   }
 }
 

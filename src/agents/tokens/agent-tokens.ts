@@ -7,9 +7,11 @@ import { fail, GatewayError } from '../../platform/errors.ts'
 import { type AgentPrincipal, type AgentScope, agentScopes, type BearerPrincipal, type CallPolicy, type Principal } from '../../platform/security/principal.ts'
 import { hashKey } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
+import { checkActing } from '../authority.ts'
 import type { KillSwitch } from '../kill-switch.ts'
 import type { Pauses } from '../pauses.ts'
 import { type AgentWithAncestors, findWithAncestors } from '../queries.ts'
+import { bindingKey } from './binding-key.ts'
 import type { RevokedTokens } from './revoked-tokens.ts'
 import { type SigningKeys, tokenAlgorithm } from './signing-keys.ts'
 import { type Act, type AgentClaims, actOf, claimsShape } from './token-claims.ts'
@@ -42,6 +44,12 @@ export interface TokenParams {
   readonly scope?: string | undefined
   /** Life in seconds. The maximum and the default are AGENT_TOKEN_TTL_S. */
   readonly ttlSeconds?: number | undefined
+}
+
+/** The request of a person or a key for a token of an agent. */
+export interface MintParams extends TokenParams {
+  /** The key that binds the token. A key as the caller binds with itself. A signed-in person names one. */
+  readonly keyId?: number | undefined
 }
 
 /** The parts of a token. The caller checks who may mint it. */
@@ -92,14 +100,17 @@ export class AgentTokens {
   }
 
   /**
-   * Mints a token for an agent of the caller's org. Throws `not_found`, `agent_revoked` (409), `bad_request` for an invalid request and
-   * `forbidden` for callers without an API key of scope full.
+   * Mints a token for an agent of the caller's org. The key of the token is the caller, or the key that a signed-in person names. Throws `not_found`,
+   * `agent_revoked` (409) and `bad_request` for an invalid request. Throws `forbidden` for a playground agent, for the agent of another member at the
+   * console, and for callers without an API key of scope full.
    */
-  async mint(principal: Principal, agentId: number, params: TokenParams = {}): Promise<MintedToken> {
-    if (principal.kind !== 'key' || principal.scope !== 'full') throw fail('forbidden', { message: 'Only an API key of scope full mints agent tokens.' })
-    const { orgId, userId, keyId } = principal
-    const grant = { orgId, userId, keyId, scopes: narrowedScopes(params.scope, agentScopes), ttlSeconds: this.lifeOf(params.ttlSeconds) }
-    return this.issue({ ...grant, agent: await this.agentToMint(orgId, agentId) })
+  async mint(principal: Principal, agentId: number, params: MintParams = {}): Promise<MintedToken> {
+    const scopes = narrowedScopes(params.scope, agentScopes)
+    const ttlSeconds = this.lifeOf(params.ttlSeconds)
+    const agent = await this.agentToBind(principal.orgId, agentId)
+    checkActing(principal, agent)
+    const { userId, keyId } = await bindingKey(this.#deps.keys, principal, params.keyId)
+    return this.issue({ agent, orgId: principal.orgId, userId, keyId, scopes, ttlSeconds })
   }
 
   /**
@@ -121,6 +132,13 @@ export class AgentTokens {
     if (agent === null) throw noAgent()
     if (agent.status === 'revoked') throw fail('agent_revoked')
     return agent
+  }
+
+  /** Returns an active agent that callers and trust rules may act as. Throws `not_found`, `agent_revoked` (409), and `forbidden` for a playground agent. */
+  async agentToBind(orgId: number, agentId: number): Promise<AgentWithAncestors> {
+    const agent = await this.agentToMint(orgId, agentId)
+    if (agent.playgroundUser === null) return agent
+    throw fail('forbidden', { message: 'Only its person gets tokens of a playground agent: POST /me/playground/token.' })
   }
 
   /** Signs a token. Throws `bad_request` for a token that would be too long to be accepted. */

@@ -8,7 +8,7 @@ import { OrgSettings } from '../../gateway/orgs/org-settings.ts'
 import { Workspaces } from '../../gateway/orgs/workspaces/workspaces.ts'
 import type { AppParts } from '../parts.ts'
 
-export function orgServices({ db, clock, ids, log, config, controlLog, orgs, sessions, mail, audit, limits, contentLog, baseUrl }: AppParts) {
+export function orgServices({ db, clock, ids, log, config, controlLog, orgs, sessions, mail, audit, limits, agents, contentLog, baseUrl }: AppParts) {
   const onDecision: InvitationsDeps['onDecision'] = (orgId, actor, act, id) =>
     audit
       .record({ orgId, actor, act, target: `id=${id}`, sourceIp: null, requestId: null }, 'ok')
@@ -16,7 +16,7 @@ export function orgServices({ db, clock, ids, log, config, controlLog, orgs, ses
   return {
     orgs,
     accounts: new Accounts({ db, clock, orgs, teamOrgsMax: config.TEAM_ORGS_MAX, moveSession: (sessionId, orgId) => sessions.move(sessionId, orgId) }),
-    members: new Members({ db, clock, ids, controlLog }),
+    members: new Members({ clock, ids, db, controlLog, onLeave: (tx, orgId, userId) => agents.playgrounds.endOf(tx, orgId, userId) }),
     invitations: new Invitations({ db, clock, ids, controlLog, mail, membersMax: config.MEMBERS_MAX, baseUrl, onDecision }),
     orgSettings: new OrgSettings({ controlLog, routingChanged: orgRoutingChanged, onRetention: (orgId, days) => contentLog.shrink(orgId, days) }),
     workspaces: new Workspaces({ db, clock, controlLog, budgets: limits.budgets, journal: limits }),

@@ -59,5 +59,5 @@ async function policiesOf(caller: Principal, agentLabel: string | null, { agents
   if (caller.kind === 'session') return []
   const named = caller.kind === 'agent' || agentLabel === null ? null : await agents.byLabel(caller.orgId, agentLabel)
   if (named?.status === 'revoked') throw fail('agent_revoked_label')
-  return named === null || caller.kind === 'agent' || !mayActFor(caller, named.createdByUser) ? caller.policies : [...caller.policies, ...named.policies]
+  return named === null || caller.kind === 'agent' || !mayActFor(caller, named.ownerUser) ? caller.policies : [...caller.policies, ...named.policies]
 }

@@ -26,8 +26,8 @@ import type { Departures } from './leaving/departures.ts'
 export interface NamedAgent {
   readonly id: number
   readonly status: 'active' | 'revoked'
-  /** The user who created the agent, or null when no user did. */
-  readonly createdByUser: number | null
+  /** The member who answers for the agent, or null when nobody does. */
+  readonly ownerUser: number | null
   readonly ancestorIds: readonly number[]
   /** The policies of the agent and of all its ancestors. */
   readonly policies: readonly CallPolicy[]

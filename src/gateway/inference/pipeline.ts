@@ -281,7 +281,7 @@ function agentOfLabel(named: NamedAgent | null, label: string, principal: KeyPri
   const { policies } = principal
   refuseRevoked(named)
   // A name for which the key may not act stays a mere label, like a name of no agent.
-  if (named === null || !mayActFor(principal, named.createdByUser)) return { agentId: null, ancestorIds: [], label, policies }
+  if (named === null || !mayActFor(principal, named.ownerUser)) return { agentId: null, ancestorIds: [], label, policies }
   const { id, ancestorIds } = named
   return { agentId: id, ancestorIds, label: null, policies: named.policies.length === 0 ? policies : [...policies, ...named.policies] }
 }

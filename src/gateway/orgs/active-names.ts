@@ -1,5 +1,5 @@
 /** Names of workspaces and active members by id. Other domains that store such ids use them. */
-import { type Db, statement } from '../../platform/db/db.ts'
+import { type Db, type Queryable, statement } from '../../platform/db/db.ts'
 
 /** Returns the names of these workspaces by id. Archived ones are included, because their keys can still cause charges. */
 export async function namesOfWorkspaces(db: Db, orgId: number, ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
@@ -7,7 +7,7 @@ export async function namesOfWorkspaces(db: Db, orgId: number, ids: readonly num
 }
 
 /** Returns, by user id, the names of those users that are active members. A user without a name has the mail address instead. */
-export async function namesOfActiveMembers(db: Db, orgId: number, userIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
+export async function namesOfActiveMembers(db: Queryable, orgId: number, userIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
   return new Map((await db.many(activeMemberNames, orgId, userIds)).map(row => [row.id, row.name]))
 }
 

@@ -48,6 +48,11 @@ export class Inflight {
     }
   }
 
+  /** Returns the number of running calls of an agent and of the agents below it. */
+  countOf(agentId: number): number {
+    return this.#byAgent.get(agentId)?.size ?? 0
+  }
+
   /** Aborts every call of an agent. Returns how many. */
   abortAgent(agentId: number, reason: CutReason): number {
     return abort(this.#byAgent.get(agentId), reason)

@@ -121,16 +121,16 @@ export function lacksScope({ scopes }: AgentPrincipal, missing: AgentScope): str
 }
 
 /**
- * Returns whether a key may act in the name of an agent, so that its calls count as the agent's. `createdByUser` is the user who created the agent. These
+ * Returns whether a key may act in the name of an agent, so that its calls count as the agent's. `ownerUser` is the agent's owner. These
  * keys may:
  * - full keys, because they can mint tokens of every agent;
  * - keys of owners and admins;
  * - keys without a user, because the operator made them;
- * - keys of the agent's creator.
+ * - keys of the agent's owner.
  * Decision 0463 gives the reasons.
  */
-export function mayActFor({ scope, userId, role }: Pick<KeyPrincipal, 'scope' | 'userId' | 'role'>, createdByUser: number | null): boolean {
-  return scope === 'full' || userId === null || role === 'owner' || role === 'admin' || userId === createdByUser
+export function mayActFor({ scope, userId, role }: Pick<KeyPrincipal, 'scope' | 'userId' | 'role'>, ownerUser: number | null): boolean {
+  return scope === 'full' || userId === null || role === 'owner' || role === 'admin' || userId === ownerUser
 }
 
 /** Returns whether the principal may call a row with this rule. `why` is for the error message. Pure. */

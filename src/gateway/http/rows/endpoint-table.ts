@@ -3,6 +3,7 @@ import { childrenEndpoints } from '../../../agents/children/children-endpoints.t
 import { agentEndpoints } from '../../../agents/endpoints.ts'
 import { oauthEndpoints } from '../../../agents/federation/oauth-endpoints.ts'
 import { trustEndpoints } from '../../../agents/federation/trust-endpoints.ts'
+import { playgroundEndpoints } from '../../../agents/playground/playground-endpoints.ts'
 import { mcpEndpoints } from '../../../mcp/endpoints.ts'
 import { mcpOAuthEndpoints } from '../../../mcp/oauth-endpoints.ts'
 import { appendEndpoints } from '../../../memory/endpoints/append-endpoints.ts'
@@ -82,6 +83,7 @@ export const endpointTable = {
   ...trustEndpoints,
   ...oauthEndpoints,
   ...childrenEndpoints,
+  ...playgroundEndpoints,
   ...memoryEndpoints,
   ...reconcileEndpoints,
   ...historyEndpoints,

@@ -17,6 +17,18 @@ export const sumOfCaps = statement<[orgId: number, scope: string, scopeIds: read
   `select coalesce(sum(b.cap_uinr), 0)::bigint as "capUinr" from budgets b where b.org_id = $1::int and b.scope = $2::text and b.scope_id = any($3::text[])`,
 )
 
+/** Returns the agents that have spent something in a period, most first, after a position. Only an index on agents serves it. */
+export const topAgents = statement<
+  [orgId: number, period: string, beforeUinr: bigint, beforeScopeId: string, limit: number],
+  { scopeId: string; spentUinr: bigint }
+>(
+  'limits.top_agents',
+  `select c.scope_id as "scopeId", c.spent as "spentUinr" from counters c
+   where c.org_id = $1::int and c.scope = 'agent' and c.metric = 'spend' and c.period = $2::text and c.spent > 0
+     and (c.spent, c.scope_id collate "C") < ($3::bigint, $4::text)
+   order by c.spent desc, c.scope_id collate "C" desc limit $5::int`,
+)
+
 /** Finds agents whose active children together have a larger budget than the agent. */
 export const violationsOfFamilies = statement<[], { orgId: number; parentId: number; cap: bigint; sum: bigint }>(
   'limits.violations_of_families',

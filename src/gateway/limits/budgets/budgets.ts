@@ -6,7 +6,7 @@ import type { Ids } from '../../../platform/values/ids.ts'
 import { endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
 import type { CounterTable, Scope, ScopeRef } from '../engine/counters/counter-state.ts'
 import { deleteBudget, listSpend, lockRunningSpend, setCap, upsertBudget } from '../engine/queries.ts'
-import { lockBudgets, sumOfCaps } from './budget-queries.ts'
+import { lockBudgets, sumOfCaps, topAgents } from './budget-queries.ts'
 import { crossed, emitCrossings } from './crossings.ts'
 
 /** The state of a budget in the current month. Amounts are in micro-rupees. */
@@ -33,6 +33,12 @@ export const capChanged = 'cap_changed'
 export function parseCapRef(ref: string): ScopeRef | null {
   const match = /^(\d+):([a-z]+):(.+)$/.exec(ref)
   return match ? { orgId: Number(match[1]), scope: match[2] as Scope, scopeId: match[3] ?? '' } : null
+}
+
+/** The id of a scope and what the scope has spent in the running month. */
+export interface Spender {
+  readonly scopeId: string
+  readonly spentUinr: bigint
 }
 
 interface Ref {
@@ -108,6 +114,11 @@ export class Budgets {
   /** Returns the sum of these scopes' monthly caps. Scopes without a budget count nothing. */
   async sumIn(tx: Tx, orgId: number, scope: Scope, scopeIds: readonly string[]): Promise<bigint> {
     return scopeIds.length === 0 ? 0n : (await tx.one(sumOfCaps, orgId, scope, scopeIds)).capUinr
+  }
+
+  /** Returns the agents that have spent something in the running month, most first, after a position. */
+  topAgents(orgId: number, before: Spender, limit: number): Promise<Spender[]> {
+    return this.#options.db.many(topAgents, orgId, istMonth(this.#options.nowMs()), before.spentUinr, before.scopeId, limit)
   }
 
   async #listIn(db: Queryable, orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {

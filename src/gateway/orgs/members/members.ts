@@ -29,6 +29,8 @@ export interface MembersDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly controlLog: ControlLog
+  /** Ends what other domains keep for a person, in the transaction that ends the membership. Returns the news. */
+  onLeave(tx: Tx, orgId: number, userId: number): Promise<readonly NewsItem[]>
 }
 
 /** What an owner changes about a member. An absent field does not change. */
@@ -101,7 +103,7 @@ export class Members {
    * could bring the person back. Plain members may only leave. Admins may not remove owners. Throws `forbidden`, `not_found`, `last_owner`.
    */
   async remove(actor: SessionPrincipal, userId: number): Promise<void> {
-    const { controlLog, clock, ids } = this.#deps
+    const { controlLog, clock, ids, onLeave } = this.#deps
     const { orgId } = actor
     const now = new Date(clock.nowMs())
     await controlLog.change(async tx => {
@@ -119,8 +121,9 @@ export class Members {
       await tx.exec(withdrawMadeBy, orgId, userId, beyondInviting.member, now)
       await tx.exec(endSessions, orgId, userId, now)
       const keys = await endKeysOf(tx, ids, orgId, userId, now)
+      const others = await onLeave(tx, orgId, userId)
       await tx.exec(endMembership, orgId, userId)
-      return { value: undefined, news: [memberChanged(orgId, userId), ...keys] }
+      return { value: undefined, news: [memberChanged(orgId, userId), ...keys, ...others] }
     })
   }
 }
