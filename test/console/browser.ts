@@ -96,7 +96,7 @@ const axeSource = (): Promise<string> => (axeText ??= readFile(createRequire(imp
 export async function openPage(browser: Browser, app: TestApp, path: string, options: OpenOptions = {}): Promise<ConsolePage> {
   const { cookie, theme = 'light', size = 'wide', expected = [] } = options
   const context = await browser.newContext({ viewport: sizes[size], colorScheme: theme, reducedMotion: 'reduce', locale: 'en-IN', timezoneId: 'Asia/Kolkata' })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(30_000)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   if (cookie !== undefined) {
     const [name = '', value = ''] = cookie.split(';')[0]?.split(/=(.*)/s) ?? []

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { builtConsole, openPage, program, startBrowser, suiteName } from './browser.ts'
 
-describe.skipIf(program === null)(suiteName('sessions in the console'), () => {
+describe.skipIf(program === null)(suiteName('sessions in the console'), { timeout: 120_000 }, () => {
   let app: TestApp
   let browser: Browser
   beforeAll(async () => {
