@@ -73,7 +73,9 @@ export class ConsolePage {
   /** Returns the violations of WCAG 2.2 AA that axe finds, one line each. */
   async axe(): Promise<string[]> {
     // The entry animations of panels change contrast while they run.
-    await this.page.evaluate('Promise.all(document.getAnimations().filter(one => one.effect?.getTiming().iterations !== Infinity).map(one => one.finished.catch(() => undefined)))')
+    await this.page.evaluate(
+      'Promise.all(document.getAnimations().filter(one => one.effect?.getTiming().iterations !== Infinity).map(one => one.finished.catch(() => undefined)))',
+    )
     await this.page.evaluate(await axeSource())
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
     const found = (await this.page.evaluate(`axe.run({ runOnly: ${JSON.stringify(tags)} })`)) as AxeResult

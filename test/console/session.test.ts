@@ -72,7 +72,7 @@ describe.skipIf(program === null)(suiteName('sessions in the console'), { timeou
     await second.getByText('Key of the first').waitFor()
     await page.getByRole('button', { name: /Test Org/ }).click()
     await page.getByRole('menuitemradio', { name: /Third Org/ }).click()
-    await page.waitForURL(/\/console$/)
+    await page.waitForURL(/\/console\/?$/)
     await page.getByRole('button', { name: /Third Org/ }).waitFor()
     await second.getByRole('button', { name: /Third Org/ }).waitFor()
     expect(await second.getByText('Key of the first').count()).toBe(0)

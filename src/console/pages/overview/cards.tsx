@@ -47,7 +47,13 @@ export function Cards({ activity, today }: { readonly activity: Activity; readon
         note={text.spendNote(month.forecastInr)}
         course={course(day => day.value_inr)}
       />
-      <Card title={text.calls} value={shortCount(month.calls)} help={count(month.calls)} note={text.callsNote(month.calls / Math.max(1, month.days))} course={course(day => day.requests)} />
+      <Card
+        title={text.calls}
+        value={shortCount(month.calls)}
+        help={count(month.calls)}
+        note={text.callsNote(month.calls / Math.max(1, month.days))}
+        course={course(day => day.requests)}
+      />
       <Card
         title={text.errors}
         value={shortCount(month.errors)}
