@@ -73,7 +73,9 @@ export class ConsolePage {
   /** Returns the violations of WCAG 2.2 AA that axe finds, one line each. */
   async axe(): Promise<string[]> {
     // The entry animations of panels change contrast while they run.
-    await this.page.evaluate('Promise.all(document.getAnimations().filter(one => one.effect?.getTiming().iterations !== Infinity).map(one => one.finished.catch(() => undefined)))')
+    await this.page.evaluate(
+      'Promise.all(document.getAnimations().filter(one => one.effect?.getTiming().iterations !== Infinity).map(one => one.finished.catch(() => undefined)))',
+    )
     await this.page.evaluate(await axeSource())
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
     const found = (await this.page.evaluate(`axe.run({ runOnly: ${JSON.stringify(tags)} })`)) as AxeResult
@@ -96,7 +98,7 @@ const axeSource = (): Promise<string> => (axeText ??= readFile(createRequire(imp
 export async function openPage(browser: Browser, app: TestApp, path: string, options: OpenOptions = {}): Promise<ConsolePage> {
   const { cookie, theme = 'light', size = 'wide', expected = [] } = options
   const context = await browser.newContext({ viewport: sizes[size], colorScheme: theme, reducedMotion: 'reduce', locale: 'en-IN', timezoneId: 'Asia/Kolkata' })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(30_000)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   if (cookie !== undefined) {
     const [name = '', value = ''] = cookie.split(';')[0]?.split(/=(.*)/s) ?? []

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { builtConsole, openPage, program, startBrowser, suiteName } from './browser.ts'
 
-describe.skipIf(program === null)(suiteName('sessions in the console'), () => {
+describe.skipIf(program === null)(suiteName('sessions in the console'), { timeout: 120_000 }, () => {
   let app: TestApp
   let browser: Browser
   beforeAll(async () => {
@@ -72,7 +72,7 @@ describe.skipIf(program === null)(suiteName('sessions in the console'), () => {
     await second.getByText('Key of the first').waitFor()
     await page.getByRole('button', { name: /Test Org/ }).click()
     await page.getByRole('menuitemradio', { name: /Third Org/ }).click()
-    await page.waitForURL(/\/console$/)
+    await page.waitForURL(/\/console\/?$/)
     await page.getByRole('button', { name: /Third Org/ }).waitFor()
     await second.getByRole('button', { name: /Third Org/ }).waitFor()
     expect(await second.getByText('Key of the first').count()).toBe(0)

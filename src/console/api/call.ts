@@ -70,9 +70,10 @@ function unreachable(cause: unknown): ApiError {
 
 function refusalOf(response: Response, text: string): ApiError {
   const { message, code } = envelopeOf(text)
-  if (response.status === 401) session.set('ended')
+  const isEnded = response.status === 401
+  if (isEnded) session.set('ended')
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-  return new ApiError(message ?? `The gateway answered ${response.status}.`, {
+  return new ApiError(isEnded ? 'Your session has ended. Sign in again; what you typed is kept.' : (message ?? `The gateway answered ${response.status}.`), {
     status: response.status,
     code: code ?? 'unknown',
     requestId: response.headers.get('x-request-id'),

@@ -44,7 +44,14 @@ describe('the files of the console', () => {
       expect([status, headers['content-type'], headers['cache-control']], path).toEqual([200, 'text/html; charset=utf-8', 'no-cache'])
       expect(bytes.toString()).toContain('<div id="root">')
       const policy = String(headers['content-security-policy'])
-      for (const rule of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"])
+      for (const rule of [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "connect-src 'self'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+      ])
         expect(policy.split('; '), path).toContain(rule)
       expect(policy).not.toContain('unsafe')
       expect(headers).toMatchObject({

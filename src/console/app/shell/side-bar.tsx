@@ -25,43 +25,43 @@ export function NavLink({ entry }: { readonly entry: NavEntry }) {
 /** The navigation of a wide screen. Between 640 and 1,100 pixels it shows icons only. */
 export function SideBar({ me }: { readonly me: Me }) {
   return (
-    <div className="side">
+    <header className="side">
       <div className="side-inner">
         <OrgMenu me={me} />
-      <button type="button" className="side-search" onClick={() => openWindow.set('palette')} title={shellText.search}>
-        <Icon name="search" />
-        <span className="side-text">{shellText.search}</span>
-        <Kbd>Ctrl K</Kbd>
-      </button>
-      <nav className="side-nav" aria-label="Pages">
-        {groupsFor(me).map(({ title, entries }) => (
-          <div key={title} className="nav-group">
-            <h2>{title}</h2>
-            <ul>
-              {entries.map(entry => (
-                <li key={entry.to}>
-                  <NavLink entry={entry} />
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
-      </nav>
-      <AccountMenu me={me} />
+        <button type="button" className="side-search" onClick={() => openWindow.set('palette')} title={shellText.search}>
+          <Icon name="search" />
+          <span className="side-text">{shellText.search}</span>
+          <Kbd>Ctrl K</Kbd>
+        </button>
+        <nav className="side-nav" aria-label="Pages">
+          {groupsFor(me).map(({ title, entries }) => (
+            <div key={title} className="nav-group">
+              <h2>{title}</h2>
+              <ul>
+                {entries.map(entry => (
+                  <li key={entry.to}>
+                    <NavLink entry={entry} />
+                  </li>
+                ))}
+              </ul>
+            </div>
+          ))}
+        </nav>
+        <AccountMenu me={me} />
       </div>
-    </div>
+    </header>
   )
 }
 
 /** The bar at the top of a narrow screen. */
 export function TopBar({ me }: { readonly me: Me }) {
   return (
-    <div className="top">
+    <header className="top">
       <OrgMenu me={me} />
       <button type="button" className="icon-button" aria-label={shellText.search} onClick={() => openWindow.set('palette')}>
         <Icon name="search" />
       </button>
       <AccountMenu me={me} />
-    </div>
+    </header>
   )
 }

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
+import { useState } from 'react'
 import { apiErrorOf } from '../../api/api-error.ts'
 import { api } from '../../api/call.ts'
 import { invalidate } from '../../api/queries.ts'
@@ -13,12 +13,12 @@ import { toast } from '../../ui/overlays/toast.tsx'
 import type { KeyAct } from './key-acts.tsx'
 import { KeySecret } from './key-secret.tsx'
 import { text } from './text.ts'
-import { type ApiKey, useChangeKey } from './use-keys.ts'
+import type { ApiKey } from './use-keys.ts'
 
 /** The act that a person began, and its key. */
 export interface OpenDialog {
   readonly key: ApiKey
-  readonly name: KeyAct
+  readonly name: Extract<KeyAct, 'rotate' | 'revoke'>
 }
 
 interface KeyDialogsProps {
@@ -28,16 +28,13 @@ interface KeyDialogsProps {
   readonly onGone: () => void
 }
 
-/** The dialog of an act. Disabling and enabling can be undone, so they happen without one. */
+/** The dialog of an act. Disabling and enabling can be undone, so they have none. */
 export function KeyDialogs({ open: { key, name }, onClose, onGone }: KeyDialogsProps) {
   switch (name) {
     case 'rotate':
       return <RotateKey apiKey={key} onClose={onClose} />
     case 'revoke':
       return <RevokeKey apiKey={key} onClose={onClose} onGone={onGone} />
-    case 'disable':
-    case 'enable':
-      return <SwitchKey apiKey={key} isOn={name === 'enable'} onClose={onClose} />
   }
 }
 
@@ -121,17 +118,4 @@ function RevokeKey({ apiKey, onClose, onGone }: { readonly apiKey: ApiKey; reado
       </p>
     </Confirm>
   )
-}
-
-/** Switches a key on or off as soon as it is drawn. It draws nothing itself. */
-function SwitchKey({ apiKey, isOn, onClose }: { readonly apiKey: ApiKey; readonly isOn: boolean; readonly onClose: () => void }) {
-  const hasBegun = useRef(false)
-  const { mutate } = useChangeKey(({ name }) => toast(isOn ? text.enabledToast(name) : text.disabledToast(name)))
-  useEffect(() => {
-    if (hasBegun.current) return
-    hasBegun.current = true
-    mutate({ id: apiKey.id, changes: { enabled: isOn } }, { onError: error => toast(apiErrorOf(error).message, 'bad') })
-    onClose()
-  }, [apiKey.id, isOn, mutate, onClose])
-  return null
 }

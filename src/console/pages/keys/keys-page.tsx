@@ -1,5 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
+import { apiErrorOf } from '../../api/api-error.ts'
 import { usePageCommands } from '../../app/commands/command-list.ts'
 import { hasRole, useMe } from '../../app/me.tsx'
 import { BudgetBar } from '../../ui/charts/budget-bar.tsx'
@@ -13,13 +14,14 @@ import { Empty } from '../../ui/layout/empty.tsx'
 import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
+import { toast } from '../../ui/overlays/toast.tsx'
 import { CreateKey } from './create-key.tsx'
 import { type KeyAct, KeyActs } from './key-acts.tsx'
 import { KeyDialogs, type OpenDialog } from './key-dialogs.tsx'
 import { KeyPeek } from './key-peek.tsx'
 import './keys.css'
 import { stateOf, text } from './text.ts'
-import { type ApiKey, useKeys, useMemberNames } from './use-keys.ts'
+import { type ApiKey, useChangeKey, useKeys, useMemberNames } from './use-keys.ts'
 
 const route = getRouteApi('/keys')
 
@@ -32,7 +34,11 @@ export function KeysPage() {
   const open = useMemo(() => (key: number | null) => void navigate({ search: key === null ? {} : { key }, resetScroll: false }), [navigate])
   const create = useMemo(() => () => void navigate({ search: { new: true }, resetScroll: false }), [navigate])
   usePageCommands(useMemo(() => [{ id: 'new-key', label: text.create, group: 'Keys', icon: 'plus' as const, keys: 'n', run: create }], [create]))
-  const act = (key: ApiKey, name: KeyAct): void => setDialog({ key, name })
+  const change = useChangeKey(({ name, enabled }) => toast(enabled ? text.enabledToast(name) : text.disabledToast(name)))
+  const act = (key: ApiKey, name: KeyAct): void => {
+    if (name === 'rotate' || name === 'revoke') setDialog({ key, name })
+    else change.mutate({ id: key.id, changes: { enabled: name === 'enable' } }, { onError: error => toast(apiErrorOf(error).message, 'bad') })
+  }
   const columns = useKeyColumns(act)
   return (
     <Page

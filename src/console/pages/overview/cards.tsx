@@ -43,11 +43,17 @@ export function Cards({ activity, today }: { readonly activity: Activity; readon
       <Card
         title={text.spend}
         value={shortMoney(month.valueInr)}
-        help={`${exactMoney(month.valueInr)}. ${text.valueHelp}`}
-        note={text.spendNote(month.forecastInr, month.costInr)}
+        help={`${exactMoney(month.valueInr)}. ${text.valueHelp} ${text.charged(exactMoney(month.costInr))}`}
+        note={text.spendNote(month.forecastInr)}
         course={course(day => day.value_inr)}
       />
-      <Card title={text.calls} value={shortCount(month.calls)} help={count(month.calls)} note={text.callsNote(month.calls / Math.max(1, month.days))} course={course(day => day.requests)} />
+      <Card
+        title={text.calls}
+        value={shortCount(month.calls)}
+        help={count(month.calls)}
+        note={text.callsNote(month.calls / Math.max(1, month.days))}
+        course={course(day => day.requests)}
+      />
       <Card
         title={text.errors}
         value={shortCount(month.errors)}

@@ -44,6 +44,13 @@ export function Dialog({ title, onClose, children, actions, width = 'md', isDism
         event.preventDefault()
         if (isDismissible) onClose()
       }}
+      onKeyDown={event => {
+        if (event.key === 'Escape' && !isDismissible) event.preventDefault()
+      }}
+      onClose={event => {
+        // A browser closes a dialog at the second Escape, whatever the page says.
+        if (!isDismissible && event.target === element.current && element.current?.isConnected) element.current.showModal()
+      }}
       onClick={event => {
         if (isDismissible && event.target === element.current) onClose()
       }}

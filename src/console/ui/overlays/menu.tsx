@@ -40,7 +40,15 @@ export function Menu({ trigger, label, triggerClass, align = 'end', children }: 
   }
   return (
     <>
-      <button ref={button} type="button" className={triggerClass ?? 'icon-button'} aria-label={triggerClass ? undefined : label} title={label} aria-haspopup="menu" popoverTarget={id}>
+      <button
+        ref={button}
+        type="button"
+        className={triggerClass ?? 'icon-button'}
+        aria-label={triggerClass ? undefined : label}
+        title={label}
+        aria-haspopup="menu"
+        popoverTarget={id}
+      >
         {trigger}
       </button>
       <div

@@ -29,10 +29,11 @@ export function Toasts() {
   const region = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const element = region.current
-    if (shown.length === 0 || !element) return
-    element.showPopover()
-    return () => element.hidePopover()
-  }, [shown])
+    if (!element) return
+    // A dialog that opened later is above the region, so the region goes up again. It stays open, because a screen reader says only what changes in sight.
+    if (element.matches(':popover-open') && document.querySelector('dialog[open]') !== null) element.hidePopover()
+    if (!element.matches(':popover-open')) element.showPopover()
+  })
   return (
     <div ref={region} popover="manual" className="toasts" role="status" aria-live="polite">
       {shown.map(({ id, text, tone }) => (

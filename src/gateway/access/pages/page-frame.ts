@@ -18,6 +18,7 @@ h1{font-size:1.25rem;line-height:1.3;letter-spacing:-.015em;font-weight:600;marg
 p{margin:0;color:var(--quiet);overflow-wrap:anywhere}
 p strong,li strong{color:var(--text);font-weight:600}
 ul{list-style:none;margin:0;padding:0;display:grid;gap:.625rem}
+ul:has(.invitation){gap:1.25rem}
 li.invitation{border-top:1px solid var(--line);padding-top:1rem;display:grid;gap:.75rem;color:var(--quiet)}
 a{color:var(--link)}
 .button,button{display:flex;align-items:center;justify-content:center;width:100%;min-height:2.5rem;padding:.4rem 1rem;font:inherit;font-weight:500;border-radius:.5rem;border:1px solid transparent;background:var(--accent);color:#fff;text-decoration:none;cursor:pointer}

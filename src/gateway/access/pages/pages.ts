@@ -11,7 +11,7 @@ export function methodsPage(methods: readonly { name: string; title: string }[],
   const list =
     links.length === 0
       ? '<p>Ask the person who runs this gateway for a sign-in link, and open it in this browser.</p>'
-      : `<ul>${links.join('')}</ul><p>With a sign-in link from the person who runs this gateway, open the link in this browser.</p>`
+      : `<ul>${links.join('')}</ul><p>If you have a sign-in link, open it in this browser.</p>`
   const again = returnTo === undefined ? '' : ' Then open the page that you wanted again.'
   return page(
     'Sign in',
