@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Queryable, Tx } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
-import { deleteOldLines, endLine, insertLine, type LineRow, type ScannedRow, scanInstallationLines, scanLines } from './queries.ts'
+import { deleteOldLines, endLine, insertLine, type LineRow, type ScannedRow, scanInstallationLines, scanLines, scanStep } from './queries.ts'
 
 export interface AuditDeps {
   readonly db: Db
@@ -51,8 +51,8 @@ export interface AuditEntry {
 
 /** Maximum number of lines that one page with filters looks at. */
 export const auditScanMax = 20_000
-/** Maximum number of lines that one statement looks at. */
-const scanStep = 1_000
+/** Steps of the scan for a page without filters, and for the first lines of a page with filters. They have more lines than a page. */
+const firstSteps = 3
 const dayMs = 24 * 3600 * 1000
 /** Maximum number of lines that one statement deletes. It is also the maximum number of statements in one sweep. */
 const sweepBatch = 5_000
@@ -101,29 +101,26 @@ export class AuditTrail {
    */
   async list(orgId: number | null, filter: AuditFilter, limit: number): Promise<{ entries: AuditEntry[]; next_before: number | null }> {
     const entries: AuditEntry[] = []
-    const isFiltered = [filter.actorKind, filter.actorId, filter.act, filter.from, filter.to].some(each => each !== null && each !== undefined)
-    const step = isFiltered ? scanStep : limit + 1
     let before = filter.before ?? null
-    for (let looked = 0; looked < auditScanMax; looked += step) {
-      // The oldest line of the scan is a row too, also when it does not match.
-      const rows = await this.#scan(orgId, { ...filter, before }, limit - entries.length + 2, step)
+    for (const steps of [firstSteps, auditScanMax / scanStep - firstSteps]) {
+      const rows = await this.#scan(orgId, { ...filter, before }, limit - entries.length + 1, steps)
       for (const row of rows) {
-        if (!row.isMatch) continue
+        if (row.id === null) continue
         if (entries.length === limit) return { entries, next_before: entries.at(-1)?.id ?? null }
         entries.push(entryOf(row))
       }
-      const oldest = rows.at(-1)
-      if (oldest === undefined || oldest.scanned < step) return { entries, next_before: null }
-      before = oldest.id
+      const [scan] = rows
+      if (scan === undefined || scan.isEnd) return { entries, next_before: null }
+      before = scan.endId
     }
     return { entries, next_before: Number(before) }
   }
 
-  #scan(orgId: number | null, filter: AuditFilter, limit: number, scanMax: number): Promise<ScannedRow[]> {
+  #scan(orgId: number | null, filter: AuditFilter, limit: number, steps: number): Promise<ScannedRow[]> {
     const { before = null, actorKind = null, actorId = null, act = null, from = null, to = null } = filter
     const filters = [before, actorKind, actorId, act, from, to] as const
     const { db } = this.#deps
-    return orgId === null ? db.many(scanInstallationLines, ...filters, limit, scanMax) : db.many(scanLines, orgId, ...filters, limit, scanMax)
+    return orgId === null ? db.many(scanInstallationLines, ...filters, limit, steps) : db.many(scanLines, orgId, ...filters, limit, steps)
   }
 
   /** Deletes lines older than AUDIT_KEEP_DAYS and returns their number. */

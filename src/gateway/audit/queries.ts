@@ -40,54 +40,70 @@ export interface LineRow {
   readonly outcome: string | null
 }
 
-/** A line that a page looked at. */
-export interface ScannedRow extends LineRow {
-  /** Whether the line matches the filters. Only the oldest line of the scan may not. */
-  readonly isMatch: boolean
-  /** The number of lines of the scan, also of those that are not returned. */
-  readonly scanned: number
+/** A line that matches, or nulls when none does, and where the scan ended. */
+export type ScannedRow = (LineRow | { readonly [name in keyof LineRow]: null }) & {
+  /** The oldest line at which the scan looked. */
+  readonly endId: bigint
+  /** Whether there are no older lines. */
+  readonly isEnd: boolean
 }
 
 type Filters = [before: bigint | null, actorKind: string | null, actorId: string | null, act: string | null, from: Date | null, to: Date | null]
 
+/** The number of lines of one step of a scan. */
+export const scanStep = 100
+
 /**
- * SQL that looks at the newest `scanMax` lines of an owner before an id, newest first. It returns those that match, and the oldest one. The parameters from
- * number `first` on are the filters, `limit` and `scanMax`.
+ * SQL that looks at the newest lines of an owner before an id, `steps` times `scanStep` of them, and returns those that match, newest first. `isOwner` is the
+ * condition on the owner. `isBefore` is that condition and the one that a line is older than an id. The parameters from number `first` on are the filters,
+ * `limit` and `steps`. A step reads few lines in the order of the index, and the ids of the steps bound what the rest of the statement reads.
  */
-function scanOf(owner: (before: string) => string, order: string, first: number): string {
-  const [before, kind, actor, act, from, to, limit, scanMax] = Array.from({ length: 8 }, (_, index) => `$${first + index}`)
-  return `with scan as materialized (
-     select id, org_id, at, actor_kind, actor_id, act, target, source_ip, request_id, outcome from audit_log
-     where ${owner(`coalesce(${before}::bigint, 9223372036854775807)`)} order by ${order} limit ${scanMax}::int),
-   judged as (
-     select scan.*, (${kind}::text is null or actor_kind = ${kind}::text) and (${actor}::text is null or actor_id = ${actor}::text)
-       and (${act}::text is null or act = ${act}::text) and (${from}::timestamptz is null or at >= ${from}::timestamptz)
-       and (${to}::timestamptz is null or at < ${to}::timestamptz) as is_match
-     from scan)
-   select l.id as "id", l.at as "at", l.actor_kind as "actorKind", l.actor_id as "actorId", l.act as "act", l.target as "target",
-          l.source_ip as "sourceIp", l.request_id as "requestId", l.outcome as "outcome",
-          case l.actor_kind
-            when 'user' then (select u.email from users u where u.id = l.actor_id::int)
-            when 'key' then (select k.name from api_keys k where k.org_id = l.org_id and k.id = l.actor_id::int)
-            when 'agent' then (select a.name from agents a where a.org_id = l.org_id and a.id = l.actor_id::int)
-          end as "actorName", l.is_match as "isMatch", (select count(*) from scan)::int as "scanned"
-   from judged l where l.is_match or l.id = (select min(id) from scan)
-   order by l.id desc limit ${limit}::int`
+function scanOf({ isOwner, isBefore, order, first }: { isOwner: string; isBefore: string; order: string; first: number }): string {
+  const [before, kind, actor, act, from, to, limit, steps] = Array.from({ length: 8 }, (_, index) => `$${first + index}`)
+  return `with recursive ends (step, id) as (
+     select 0, coalesce(${before}::bigint, 9223372036854775807)
+     union all
+     select step + 1, (select min(id) from (select id from audit_log where ${isBefore} order by ${order} limit ${scanStep}) as found)
+     from ends where ends.id is not null and step < ${steps}::int)
+   select l.*, scan.end_id as "endId", scan.is_end as "isEnd"
+   from (select max(id) as begin_id, min(id) as end_id, bool_or(id is null) as is_end from ends) as scan
+   left join lateral (
+     select l.id as "id", l.at as "at", l.actor_kind as "actorKind", l.actor_id as "actorId", l.act as "act", l.target as "target",
+            l.source_ip as "sourceIp", l.request_id as "requestId", l.outcome as "outcome",
+            case l.actor_kind
+              when 'user' then (select u.email from users u where u.id = l.actor_id::int)
+              when 'key' then (select k.name from api_keys k where k.org_id = l.org_id and k.id = l.actor_id::int)
+              when 'agent' then (select a.name from agents a where a.org_id = l.org_id and a.id = l.actor_id::int)
+            end as "actorName"
+     from audit_log l
+     where ${isOwner} and l.id >= scan.end_id and l.id < scan.begin_id
+       and (${kind}::text is null or l.actor_kind = ${kind}::text)
+       and (${actor}::text is null or l.actor_id = ${actor}::text)
+       and (${act}::text is null or l.act = ${act}::text)
+       and (${from}::timestamptz is null or l.at >= ${from}::timestamptz)
+       and (${to}::timestamptz is null or l.at < ${to}::timestamptz)
+     order by l.id desc limit ${limit}::int) as l on true
+   order by l.id desc`
 }
 
 /**
- * Looks at lines of an organisation. A filter that is null has no effect. The pairs are compared because a database without statistics then reads the lines in
- * the order of the index. With a plain comparison it sorts all lines of the organisation. Decision 0656 says why.
+ * Looks at lines of an organisation. A filter that is null has no effect. Pairs are compared because a database without statistics then reads the lines in the
+ * order of the index. With a plain comparison it may sort all lines of the organisation. Decision 0656 says why.
  */
-export const scanLines = statement<[orgId: number, ...Filters, limit: number, scanMax: number], ScannedRow>(
+export const scanLines = statement<[orgId: number, ...Filters, limit: number, steps: number], ScannedRow>(
   'audit.scan_lines',
-  scanOf(before => `(org_id, id) < ($1::int, ${before}) and (org_id, id) >= ($1::int, 0)`, 'org_id desc, id desc', 2),
+  scanOf({
+    isOwner: 'l.org_id = $1::int',
+    isBefore: '(org_id, id) < ($1::int, ends.id) and (org_id, id) >= ($1::int, 0)',
+    order: 'org_id desc, id desc',
+    first: 2,
+  }),
 )
 
 /** Looks at acts on the installation itself, as `scanLines` does. */
-export const scanInstallationLines = statement<[...Filters, limit: number, scanMax: number], ScannedRow>(
+export const scanInstallationLines = statement<[...Filters, limit: number, steps: number], ScannedRow>(
   'audit.scan_installation_lines',
-  scanOf(before => `org_id is null and id < ${before}`, 'id desc', 1),
+  scanOf({ isOwner: 'l.org_id is null', isBefore: 'org_id is null and id < ends.id', order: 'id desc', first: 1 }),
 )
 
 /** Deletes at most `limit` lines that are older than the bound. */
