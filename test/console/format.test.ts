@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { fits } from '../../src/console/app/commands/fits.ts'
-import { chartSpan, monthOf, seriesOf, spanOf } from '../../src/console/pages/overview/figures.ts'
+import { type Activity, chartSpan, monthOf, seriesOf, spanOf } from '../../src/console/pages/overview/figures.ts'
 import { roundTop } from '../../src/console/ui/charts/round-top.ts'
 import { addDays, daysBetween, daysInMonth, istDay, relativeTime } from '../../src/console/ui/format/dates.ts'
 import { count, money, percent, readAmount, setGrouping, shortMoney } from '../../src/console/ui/format/numbers.ts'
@@ -63,14 +63,27 @@ const day = (on: string, model: string, value: number, requests = 1) => ({
   value_inr: value,
   byok_requests: 0,
 })
-const activityOf = (days: ReturnType<typeof day>[]) =>
-  ({ from: '', to: '', totals: { ...day('', '', 0) }, days, top_models: [], top_keys: [], model_providers: [], models: [], keys: [] }) as const
+const activityOf = (days: ReturnType<typeof day>[]): Activity => ({
+  from: '',
+  to: '',
+  group: 'day',
+  totals: day('', '', 0),
+  days,
+  top_models: [],
+  top_keys: [],
+  by_agent: [],
+  by_member: [],
+  latency: null,
+  model_providers: [],
+  models: [],
+  keys: [],
+})
 
 test('the overview asks for 30 days or the whole month, and sums the month alone', () => {
   expect(spanOf('2026-11-28')).toEqual({ from: '2026-10-30', to: '2026-11-28' })
   expect(spanOf('2026-12-31')).toEqual({ from: '2026-12-01', to: '2026-12-31' })
   const activity = activityOf([day('2026-10-31', 'a', 100), day('2026-11-01', 'a', 10), day('2026-11-10', 'b', 20)])
-  const month = monthOf({ ...activity, top_models: [], top_keys: [], model_providers: [], models: [], keys: [] }, '2026-11-10', 0.5)
+  const month = monthOf(activity, '2026-11-10', 0.5)
   expect([month.valueInr, month.calls, month.days]).toEqual([30, 2, 9.5])
   expect(month.forecastInr).toBeCloseTo((30 / 9.5) * 30)
 })
@@ -78,7 +91,7 @@ test('the overview asks for 30 days or the whole month, and sums the month alone
 test('a chart has seven models and the rest, and together they are the sum of the days', () => {
   const days = Array.from({ length: 12 }, (_, index) => day('2026-11-28', `model-${index}`, index + 1))
   const span = chartSpan('2026-11-28')
-  const series = seriesOf({ ...activityOf(days), top_models: [], top_keys: [], model_providers: [], models: [], keys: [] }, 'spend', span)
+  const series = seriesOf(activityOf(days), 'spend', span)
   expect(series.map(({ name }) => name)).toEqual(['model-11', 'model-10', 'model-9', 'model-8', 'model-7', 'model-6', 'model-5', '5 others'])
   expect(series.flatMap(({ values }) => values).reduce((sum, value) => sum + value, 0)).toBe(78)
   expect(series.every(({ values }) => values.length === 30)).toBe(true)

@@ -200,9 +200,9 @@ export class TrustRules {
 export const noRule = () => fail('not_found', { message: 'There is no such trust rule.' })
 
 /** Throws `cap` when the organisation would have too many bytes of rules for the issuer. */
-async function checkBytes(tx: Tx, orgId: number, { issuer, audience = '', subject, claims = {}, jwks = null }: TrustParams): Promise<void> {
+async function checkBytes(tx: Tx, orgId: number, { issuer, audience = '', subject, claims = {}, jwks }: TrustParams): Promise<void> {
   const before = Number((await tx.one(measureTrust, orgId, issuer)).bytes)
-  if (before + Buffer.byteLength(JSON.stringify([issuer, audience, subject, claims, jwks])) <= issuerRulesMaxBytes) return
+  if (before + Buffer.byteLength(JSON.stringify([issuer, audience, subject, claims, jwks ?? null])) <= issuerRulesMaxBytes) return
   throw fail('cap', {
     message: `The trust rules of one issuer have at most ${issuerRulesMaxBytes} bytes together, with their keys. Delete one, or leave out keys that do not sign any more.`,
   })

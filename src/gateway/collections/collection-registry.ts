@@ -158,7 +158,7 @@ function withStars({ page, ids, marksAt }: Page, starred: ReadonlySet<number>): 
     maxAgeSeconds: page.maxAgeSeconds,
     get bytes() {
       const bytes = Buffer.from(page.bytes)
-      for (const index of marks) bytes.write(marked, marksAt[index])
+      for (const index of marks) bytes.write(marked, marksAt[index] ?? 0)
       return bytes
     },
   }

@@ -1,8 +1,10 @@
-import type { Dispatcher } from 'undici'
+import { type Dispatcher, errors } from 'undici'
+import { systemClock } from '../clock.ts'
 import { BodyPieces } from '../loop/body-pieces.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
 import { isTooFine } from '../loop/fine-pieces.ts'
 import { nextTurn } from '../loop/next-turn.ts'
+import { StreamTurns } from '../loop/stream-turns.ts'
 import type { RoomOfReply } from './held-replies.ts'
 
 /** The body of an upstream reply. Read it once, as chunks or as a whole, or destroy it. Decision 0081 gives the reasons. */
@@ -17,8 +19,9 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   /**
    * Passes the next chunks to `take` as they arrive, without a wait in between. Resolves with 'stopped' when `take` returns false, with 'nudged' after a
    * nudge, and with 'ended' at the end of the body. Rejects when the body breaks off, or with the error of `take`. Later chunks wait for the next read.
+   * Bodies that bring much share the event loop, and the organisations `orgId` of their calls take turns.
    */
-  flow(take: (chunk: Uint8Array) => boolean): Promise<FlowEnd>
+  flow(take: (chunk: Uint8Array) => boolean, orgId?: number): Promise<FlowEnd>
   /** Closes the connection. A pending read rejects. */
   destroy(): void
   /**
@@ -61,21 +64,34 @@ const turnMaxBytes = 32 * 1024
 const chunkMinBytes = 256
 /** A longer chunk is returned in parts. */
 const partMaxBytes = 16 * 1024
+/** Maximum number of informational replies (1xx) before the reply. A server that is at work may send one every few seconds. */
+const informationalMax = 64
+
+/** How the replies of a client are read. */
+export interface ReadingRules {
+  /** A body that is cut too finely breaks off. */
+  readonly refusesFine: boolean
+  /** Longest wait for the status of a reply, in milliseconds, unless the request has its own. 0: no limit. */
+  readonly headersTimeoutMs: number
+  readonly turns: StreamTurns
+}
+
+const usualRules: ReadingRules = { refusesFine: false, headersTimeoutMs: 0, turns: new StreamTurns(systemClock) }
 
 /**
  * Sends a request with undici. Resolves with status, headers and a body that the reader pulls, or that flows to it. It is used instead of `request()`,
- * because undici's stream costs more than the whole relay. Backpressure: the socket is paused above 16 unread chunks or 128 KiB of them. With `refusesFine`, a
- * body that is cut too finely breaks off.
+ * because undici's stream costs more than the whole relay. Backpressure: the socket is paused above 16 unread chunks or 128 KiB of them. Rejects after more
+ * than 64 informational replies. They do not extend the wait for the status.
  */
 export function dispatch(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   signal: CancelSignal | undefined,
-  refusesFine = false,
+  rules: ReadingRules = usualRules,
 ): Promise<OutboundReply> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
-    const exchange = new Exchange(resolve, reject, signal, refusesFine)
+    const exchange = new Exchange(resolve, reject, signal, rules, options.headersTimeout ?? rules.headersTimeoutMs)
     dispatcher.dispatch(options, exchange)
   })
 }
@@ -121,9 +137,24 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   readonly #refusesFine: boolean
   #receivedPieces = 0
   #receivedBytes = 0
+  readonly #turns: StreamTurns
+  /** The organisation whose call reads the body. Null: it is not known. */
+  #orgId: number | null = null
+  readonly #headersTimeoutMs: number
+  #sentAtMs = 0
+  #informational = 0
+  #stopWait: (() => void) | null = null
 
-  constructor(resolve: (reply: OutboundReply) => void, reject: (error: unknown) => void, signal: CancelSignal | undefined, refusesFine: boolean) {
+  constructor(
+    resolve: (reply: OutboundReply) => void,
+    reject: (error: unknown) => void,
+    signal: CancelSignal | undefined,
+    { refusesFine, turns }: ReadingRules,
+    headersTimeoutMs: number,
+  ) {
     this.#refusesFine = refusesFine
+    this.#turns = turns
+    this.#headersTimeoutMs = headersTimeoutMs
     this.#resolve = resolve
     this.#reject = reject
     this.#signal = signal
@@ -132,13 +163,29 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.#sentAtMs = systemClock.monotonicMs()
     if (this.#failed) controller.abort(asError(this.#error))
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: OutboundReply['headers']): void {
-    if (status < 200) return
+    if (status < 200) return this.#inform()
     this.#started = true
+    this.#stopWait?.()
     this.#resolve({ status, headers, body: this })
+  }
+
+  /**
+   * Counts an informational reply. undici begins its wait for the status with each of them, so from the first one on a timer of this exchange ends the wait.
+   * Decision 0661 says why.
+   */
+  #inform(): void {
+    if (++this.#informational > informationalMax) {
+      this.#abort(new Error('the server sends informational replies without end'))
+      return
+    }
+    if (this.#stopWait !== null || this.#headersTimeoutMs === 0) return
+    const leftMs = this.#headersTimeoutMs - (systemClock.monotonicMs() - this.#sentAtMs)
+    this.#stopWait = systemClock.after(Math.max(0, leftMs), () => this.#abort(new errors.HeadersTimeoutError()))
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -147,7 +194,8 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
       this.#abort(new Error('the reply comes in pieces that are too small'))
       return
     }
-    if (this.#flow !== null && this.#chunks.length === 0 && !this.#isResting && chunk.length <= partMaxBytes) this.#take(this.#flow, chunk)
+    const isNext = this.#chunks.length === 0 && !this.#isResting && chunk.length <= partMaxBytes && !this.#turns.isSpent
+    if (this.#flow !== null && isNext) this.#take(this.#flow, chunk)
     else this.#keep(controller, chunk)
     this.#wakeReader()
   }
@@ -188,7 +236,8 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     this.#done()
   }
 
-  flow(take: (chunk: Uint8Array) => boolean): Promise<FlowEnd> {
+  flow(take: (chunk: Uint8Array) => boolean, orgId?: number): Promise<FlowEnd> {
+    if (orgId !== undefined) this.#orgId = orgId
     return new Promise((resolve, reject) => {
       this.#flow = { take, resolve, reject }
       this.#pump()
@@ -204,13 +253,16 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
       reject(error)
     }
     this.#isTaking = false
-    this.#turnBytes += Math.max(chunk.length, chunkMinBytes)
+    const bytes = Math.max(chunk.length, chunkMinBytes)
+    this.#turnBytes += bytes
+    this.#turns.spend(bytes)
     if (this.#turnBytes > turnMaxBytes && this.#flow !== null) this.#rest()
   }
 
   /** Passes on what has arrived, and then waits for more. It ends the flow when nothing more can come. */
   #pump(): void {
     for (let flow = this.#flow; flow !== null && !this.#isResting; flow = this.#flow) {
+      if (this.#chunks.length > 0 && this.#turns.isSpent) return this.#rest()
       const chunk = this.#nextPart()
       if (chunk !== undefined) {
         this.#unreadBytes -= chunk.length
@@ -239,7 +291,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #rest(): void {
     this.#isResting = true
     this.#turnBytes = 0
-    setImmediate(() => {
+    this.#turns.rest(this.#orgId, () => {
       this.#isResting = false
       this.#pump()
     })
@@ -383,6 +435,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
 
   #done(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#stopWait?.()
     this.#wakeReader()
     this.#wakeRoom?.()
   }
