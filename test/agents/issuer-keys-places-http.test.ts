@@ -23,7 +23,9 @@ const trust = statement<[orgId: number, audience: string, from: number, to: numb
 )
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-test('organisations of one founder that use more issuers than there are places do not push the keys of others out of the cache', { timeout: 120_000 }, async () => {
+test('organisations of one founder that use more issuers than there are places do not push the keys of others out of the cache', {
+  timeout: 120_000,
+}, async () => {
   const asked = new Map<string, number>()
   const server = createServer((request, response) => {
     asked.set(request.url ?? '', (asked.get(request.url ?? '') ?? 0) + 1)

@@ -81,7 +81,13 @@ describe('trust rules with many bytes', () => {
     const jwks = { keys: [{ ...pair.publicKey.export({ format: 'jwk' }), kid: 'one' }] }
     for (let at = 0; at < 6; at++) expect((await create(issuer, { jwks, name: `rule ${at}` })).status).toBe(201)
     const token = () =>
-      new SignJWT({ sub: 'job' }).setProtectedHeader({ alg: 'ES256', kid: 'one' }).setIssuer(issuer).setAudience(audience).setIssuedAt().setExpirationTime('5m').sign(pair.privateKey)
+      new SignJWT({ sub: 'job' })
+        .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+        .setIssuer(issuer)
+        .setAudience(audience)
+        .setIssuedAt()
+        .setExpirationTime('5m')
+        .sign(pair.privateKey)
     expect((await exchange(app, await token())).status).toBe(200)
     const old = 'https://older.example'
     const { id } = (await create(old, { jwks })).json

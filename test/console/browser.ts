@@ -1,7 +1,7 @@
 /** A real browser for tests of the console. Every page that it opens is watched, and a test fails for any fault that the browser reports. */
 import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { buildConsoleIfChanged } from '../../scripts/build.mjs'
 import type { TestApp } from '../harness/app.ts'

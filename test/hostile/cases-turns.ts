@@ -91,7 +91,9 @@ const thinkingCases: HostileCase[] = thinking.map(([name, message], index) => ({
     field.provider.answers.set(`thinking-${index}`, async (response, write) => {
       response.setHeader('content-type', 'application/json')
       const choices = [{ index: 0, message: { role: 'assistant', content: 'x', ...message() }, finish_reason: 'stop' }]
-      await write(JSON.stringify({ id: 'c', object: 'chat.completion', created: 1, model: 'theirs', choices, usage: { prompt_tokens: 1, completion_tokens: 1 } }))
+      await write(
+        JSON.stringify({ id: 'c', object: 'chat.completion', created: 1, model: 'theirs', choices, usage: { prompt_tokens: 1, completion_tokens: 1 } }),
+      )
     })
     return [await field.send({ path: '/v1/messages', headers: json, body: field.callOf(`thinking-${index}`) })]
   },

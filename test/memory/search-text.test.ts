@@ -99,21 +99,24 @@ describe('the pieces of an object', () => {
     expect(textsOf('x'.repeat(pieceChars))).toEqual([[1, 'x'.repeat(pieceChars), true]])
   })
 
-  test.each(['x', 'é', '漢', '😀', 'x😀', '漢x😀é'])('the pieces of a long line of %s overlap, have whole characters at their start, and a place continues exactly', letters => {
-    const line = letters.repeat(2_000)
-    const bytes = Buffer.from(`first\n${line}\nlast`)
-    const all = [...piecesOf(bytes, pieceChars, firstPlace)]
-    const parts = all.filter(piece => piece.line === 2)
-    let at = 0
-    for (const [index, part] of parts.entries()) {
-      expect(part.text).toBe(line.slice(at, at + pieceChars))
-      expect(part.isLineEnd).toBe(index === parts.length - 1)
-      const rest = [...piecesOf(bytes, pieceChars, { line: 1, start: part.start, offset: part.nextOffset })]
-      if (!part.isLineEnd) expect(rest.map(({ text }) => text)).toEqual(all.slice(2 + index).map(({ text }) => text))
-      at = Buffer.from(line).subarray(0, part.nextOffset).toString().length
-    }
-    expect(all.at(-1)).toMatchObject({ line: 3, text: 'last', isLineEnd: true })
-  })
+  test.each(['x', 'é', '漢', '😀', 'x😀', '漢x😀é'])(
+    'the pieces of a long line of %s overlap, have whole characters at their start, and a place continues exactly',
+    letters => {
+      const line = letters.repeat(2_000)
+      const bytes = Buffer.from(`first\n${line}\nlast`)
+      const all = [...piecesOf(bytes, pieceChars, firstPlace)]
+      const parts = all.filter(piece => piece.line === 2)
+      let at = 0
+      for (const [index, part] of parts.entries()) {
+        expect(part.text).toBe(line.slice(at, at + pieceChars))
+        expect(part.isLineEnd).toBe(index === parts.length - 1)
+        const rest = [...piecesOf(bytes, pieceChars, { line: 1, start: part.start, offset: part.nextOffset })]
+        if (!part.isLineEnd) expect(rest.map(({ text }) => text)).toEqual(all.slice(2 + index).map(({ text }) => text))
+        at = Buffer.from(line).subarray(0, part.nextOffset).toString().length
+      }
+      expect(all.at(-1)).toMatchObject({ line: 3, text: 'last', isLineEnd: true })
+    },
+  )
 
   test('an object is text when all of it is UTF-8, also where a slice of the check ends within a character', () => {
     const mib = 1024 * 1024
@@ -126,6 +129,11 @@ describe('the pieces of an object', () => {
         expect(isText(bad)).toBe(false)
         expect(isText(good.subarray(0, mib - before + 1))).toBe(false)
       }
-    expect([isText(Buffer.alloc(0)), isText(Buffer.alloc(20_000)), isText(Buffer.alloc(3 * mib, 0x80)), isText(Buffer.from([0xff]))]).toEqual([true, false, false, false])
+    expect([isText(Buffer.alloc(0)), isText(Buffer.alloc(20_000)), isText(Buffer.alloc(3 * mib, 0x80)), isText(Buffer.from([0xff]))]).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ])
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sharedMaxBytes, StreamTurns } from '../../src/platform/loop/stream-turns.ts'
+import { StreamTurns, sharedMaxBytes } from '../../src/platform/loop/stream-turns.ts'
 
 const nextTurn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 

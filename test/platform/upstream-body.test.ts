@@ -223,11 +223,14 @@ test('a body of another organisation does not wait behind all bodies of one that
   const order: number[] = []
   const bodies = await Promise.all(Array.from({ length: 11 }, () => scripted(turns)))
   bodies.forEach(({ body, come }, index) => {
-    void body.flow(chunk => {
-      order.push(index)
-      nowMs += chunk.length / 1024
-      return true
-    }, index === 10 ? 2 : 1)
+    void body.flow(
+      chunk => {
+        order.push(index)
+        nowMs += chunk.length / 1024
+        return true
+      },
+      index === 10 ? 2 : 1,
+    )
     for (let count = 0; count < 8; count++) come(Buffer.alloc(index === 10 ? 100 : 16 * 1024))
   })
   const before = order.length

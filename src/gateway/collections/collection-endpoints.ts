@@ -56,7 +56,13 @@ export const collectionEndpoints = {
     summary: 'The collections of the organisation, newest first: private ones, public ones and forks.',
     input: {
       query: z.object({
-        limit: z.coerce.number().int().min(1).max(collectionsPageMax).default(collectionsPageMax).describe(`Collections of a page, at most ${collectionsPageMax}.`),
+        limit: z.coerce
+          .number()
+          .int()
+          .min(1)
+          .max(collectionsPageMax)
+          .default(collectionsPageMax)
+          .describe(`Collections of a page, at most ${collectionsPageMax}.`),
         cursor: z.string().optional().describe('next_cursor of the page before.'),
       }),
     },

@@ -168,7 +168,10 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: OutboundReply['headers']): void {
-    if (status < 200) return this.#inform()
+    if (status < 200) {
+      this.#inform()
+      return
+    }
     this.#started = true
     this.#stopWait?.()
     this.#resolve({ status, headers, body: this })
@@ -262,7 +265,10 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   /** Passes on what has arrived, and then waits for more. It ends the flow when nothing more can come. */
   #pump(): void {
     for (let flow = this.#flow; flow !== null && !this.#isResting; flow = this.#flow) {
-      if (this.#chunks.length > 0 && this.#turns.isSpent) return this.#rest()
+      if (this.#chunks.length > 0 && this.#turns.isSpent) {
+        this.#rest()
+        return
+      }
       const chunk = this.#nextPart()
       if (chunk !== undefined) {
         this.#unreadBytes -= chunk.length

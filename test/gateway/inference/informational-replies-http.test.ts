@@ -21,7 +21,10 @@ describe('informational replies', () => {
   beforeAll(async () => {
     await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
     const alpha = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-    app = await startApp({ env: { FIRST_BYTE_TIMEOUT_MS: '1500', WHOLE_REPLY_TIMEOUT_MS: '1500' }, operatorFile: urls => defaultOperatorFile({ ...urls, alpha }) })
+    app = await startApp({
+      env: { FIRST_BYTE_TIMEOUT_MS: '1500', WHOLE_REPLY_TIMEOUT_MS: '1500' },
+      operatorFile: urls => defaultOperatorFile({ ...urls, alpha }),
+    })
   })
   afterAll(async () => {
     await app.stop()

@@ -20,7 +20,10 @@ export const usageOverviewEndpoints = {
       ...daySpan,
       totals: z.object(keyUse),
       keys: z.array(z.object({ ...namedKey, prefix: z.string().nullable(), ...keyUse })).describe('At most 1,000; keys with usage first.'),
-      other_keys: z.object({ count: z.int(), ...keyUse }).nullable().describe('The sum of further keys with usage; null: none.'),
+      other_keys: z
+        .object({ count: z.int(), ...keyUse })
+        .nullable()
+        .describe('The sum of further keys with usage; null: none.'),
     }),
     errors: ['database_unavailable'],
     handle: ({ usageOverview }, _, call) => usageOverview.byKey(call.principal.orgId),
