@@ -135,7 +135,10 @@ describe.skipIf(program === null)(suiteName('the shell of the console'), { timeo
     await page.getByRole('radio', { name: 'Tokens' }).check({ force: true })
     await page.waitForURL(/metric=tokens/)
     await page.getByRole('button', { name: 'Show as table' }).click()
-    await page.getByRole('cell', { name: count(totals.tokens), exact: true }).first().waitFor()
+    await page
+      .getByRole('cell', { name: count(totals.tokens), exact: true })
+      .first()
+      .waitFor()
     expect(opened.faults).toEqual([])
     await opened.context.close()
   })

@@ -1,8 +1,8 @@
 import { type PointerEvent, useState } from 'react'
 import { dayText, longDayText } from '../format/dates.ts'
+import { Button } from '../forms/button.tsx'
 import { roundTop } from './round-top.ts'
 import type { Series } from './series.ts'
-import { Button } from '../forms/button.tsx'
 
 interface StackedBarsProps {
   readonly label: string
