@@ -1,7 +1,6 @@
 /** A real browser for tests of the console. Every page that it opens is watched, and a test fails for any fault that the browser reports. */
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
+import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { buildConsoleIfChanged } from '../../scripts/build.mjs'
 import type { TestApp } from '../harness/app.ts'
@@ -76,7 +75,7 @@ export class ConsolePage {
     await this.page.evaluate(
       'Promise.all(document.getAnimations().filter(one => one.effect?.getTiming().iterations !== Infinity).map(one => one.finished.catch(() => undefined)))',
     )
-    await this.page.evaluate(await axeSource())
+    await this.page.evaluate(axe.source)
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
     const found = (await this.page.evaluate(`axe.run({ runOnly: ${JSON.stringify(tags)} })`)) as AxeResult
     return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => `${node.target.join(' ')} ${node.failureSummary ?? ''}`).join(' | ')}`)
@@ -90,9 +89,6 @@ export class ConsolePage {
 interface AxeResult {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly target: readonly string[]; readonly failureSummary?: string }[] }[]
 }
-
-let axeText: Promise<string> | null = null
-const axeSource = (): Promise<string> => (axeText ??= readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
 
 /** Opens a page of the gateway as a person with this cookie. */
 export async function openPage(browser: Browser, app: TestApp, path: string, options: OpenOptions = {}): Promise<ConsolePage> {

@@ -59,5 +59,5 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
           expect.soft(opened.faults, place).toEqual([])
           await opened.context.close()
         }
-  }, 300_000)
+  }, 600_000)
 })

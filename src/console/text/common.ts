@@ -1,10 +1,3 @@
-const rules = new Intl.PluralRules('en')
-
-/** Returns "1 key" or "3 keys". `many` is for words whose plural is not made with s. */
-export function plural(value: number, one: string, many = `${one}s`): string {
-  return `${value} ${rules.select(value) === 'one' ? one : many}`
-}
-
 /** Texts of the shell. A page keeps its texts in a file beside it. */
 export const shellText = {
   product: 'Brigade',

@@ -1,18 +1,15 @@
 /** What the tabs of one browser tell each other about the session that they share. */
 type News = 'signed-in' | 'moved' | 'signed-out'
 
-const channelName = 'brigade-session'
+/** One channel for the whole tab, because a channel delivers nothing to itself but everything to its neighbours in the same tab. */
+const channel = new BroadcastChannel('brigade-session')
 
 /** Notifies the other tabs. */
-export function tellTabs(news: News): void {
-  const channel = new BroadcastChannel(channelName)
-  channel.postMessage(news)
-  channel.close()
-}
+export const tellTabs = (news: News): void => channel.postMessage(news)
 
 /** Calls `listener` for news of other tabs. Returns a function that ends it. */
 export function onTabNews(listener: (news: News) => void): () => void {
-  const channel = new BroadcastChannel(channelName)
-  channel.onmessage = event => listener(event.data as News)
-  return () => channel.close()
+  const onMessage = (event: MessageEvent<News>): void => listener(event.data)
+  channel.addEventListener('message', onMessage)
+  return () => channel.removeEventListener('message', onMessage)
 }

@@ -1,8 +1,5 @@
 /** Dates and times for people. Days and months of usage and budgets are those of India, wherever the person is. */
 
-/** The time zone in which days of usage and months of budgets begin. */
-export const accountingZone = 'Asia/Kolkata'
-
 const dayMs = 86_400_000
 const istOffsetMs = 5.5 * 3_600_000
 

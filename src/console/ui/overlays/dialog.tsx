@@ -35,7 +35,6 @@ export function Dialog({ title, onClose, children, actions, width = 'md', isDism
     </>
   )
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes it; the click is on the backdrop.
     <dialog
       ref={element}
       className={`dialog dialog-${width}`}

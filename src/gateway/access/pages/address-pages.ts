@@ -22,7 +22,7 @@ export function consoleOffPage(): Reply {
 export function consoleMissingPage(): Reply {
   return page(
     'The console is not built',
-    `<p>The gateway works. Build the console in the checkout, and restart the gateway:</p><code class="line">npm run build</code>${documents}`,
+    `<p>The gateway works. Build the console in the checkout, and restart the gateway:</p><code class="line" tabindex="0">npm run build</code>${documents}`,
     503,
   )
 }
@@ -32,9 +32,9 @@ export function mcpPage(baseUrl: string, hasConsole: boolean): Reply {
   return page(
     'An address for MCP clients',
     `<p>A client of the Model Context Protocol connects to this address and gets the tools of your organisation: memory, models and usage.</p>` +
-      `<code class="line">${escapeHtml(baseUrl)}/mcp</code>` +
+      `<code class="line" tabindex="0">${escapeHtml(baseUrl)}/mcp</code>` +
       `<p>It sends an API key or an agent token as the bearer credential. This command writes that into the settings of a client:</p>` +
-      `<code class="line">npx brigade connect claude-code --write</code>` +
+      `<code class="line" tabindex="0">npx brigade connect claude-code --write</code>` +
       (hasConsole ? '<a class="button" href="/console/keys">Make a key</a>' : documents),
   )
 }

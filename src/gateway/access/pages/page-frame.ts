@@ -9,7 +9,8 @@ export const privateHeaders = { 'cache-control': 'no-store', 'referrer-policy': 
 const style = `
 :root{color-scheme:light dark;--page:light-dark(#f7f7f9,#0d0e11);--card:light-dark(#fff,#15171b);--line:light-dark(#e3e4e9,#292c33);--text:light-dark(#16181d,#eceef2);--quiet:light-dark(#5b6170,#9ba2b0);--accent:light-dark(#3b4fe0,#4c60f0);--link:light-dark(#3344c8,#9aa8ff);--soft:light-dark(#f3f4f6,#1d2026)}
 *{box-sizing:border-box}
-body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem 1rem;font:15px/1.55 Inter,ui-sans-serif,system-ui,sans-serif;color:var(--text);background:var(--page)}
+body{margin:0;min-height:100vh;display:grid;grid-template-columns:minmax(0,1fr);place-items:center;padding:1.5rem 1rem;font:15px/1.55 Inter,ui-sans-serif,system-ui,sans-serif;color:var(--text);background:var(--page)}
+main,.card,details{grid-template-columns:minmax(0,1fr)}
 main{width:100%;max-width:25rem;display:grid;gap:1.5rem}
 .brand{display:flex;align-items:center;gap:.6rem;font-weight:600;letter-spacing:-.01em}
 .brand svg{width:1.75rem;height:1.75rem}

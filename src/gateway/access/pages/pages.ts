@@ -17,7 +17,7 @@ export function methodsPage(methods: readonly { name: string; title: string }[],
     'Sign in',
     `${list}<details${links.length === 0 ? ' open' : ''}><summary>You run this gateway</summary>` +
       `<p>${links.length === 0 ? 'No identity provider is configured. ' : ''}This command makes a link that works once:</p>` +
-      `<code class="line">npx brigade admin sign-in --email you@example.com</code><p>Open the link in this browser.${again}</p></details>`,
+      `<code class="line" tabindex="0">npx brigade admin sign-in --email you@example.com</code><p>Open the link in this browser.${again}</p></details>`,
   )
 }
 
