@@ -34,10 +34,11 @@ test('one exchange tries at most four places of keys. Rules that fit the claims 
   const token = `${part({ alg: 'ES256', kid: 'k' })}.${part(claims)}.${Buffer.alloc(64, 1).toString('base64url')}`
   const rule = (subject: string) => {
     const jwk = { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }), kid: 'k' }
-    return { issuer: claims.iss, audience: 'us', subject, claims: {}, jwksUri: null, jwks: { keys: [jwk] }, agentId: 1 }
+    return { issuer: claims.iss, audience: 'us', subject, claims: {}, jwksUri: null, hasKeys: true, keysDigest: jwk.x, keys: { keys: [jwk] }, agentId: 1 }
   }
   const exchangeBy = (rules: readonly object[]) => {
-    const deps = { clock: systemClock, baseUrl: () => 'https://us.example', trust: { matching: async () => rules } } as unknown as ExchangeDeps
+    const trust = { matching: async () => rules, pastedKeysOf: async (asked: { keys: unknown }) => asked.keys }
+    const deps = { clock: systemClock, baseUrl: () => 'https://us.example', trust } as unknown as ExchangeDeps
     const form = { subject_token: token } as Parameters<TokenExchange['exchange']>[0]
     return new TokenExchange(deps).exchange(form, { sourceIp: null, requestId: 'r' })
   }

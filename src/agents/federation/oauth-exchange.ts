@@ -25,7 +25,7 @@ export interface ExchangeDeps {
   readonly clock: Clock
   readonly tokens: AgentTokens
   readonly keys: Pick<Keys, 'byId'>
-  readonly trust: Pick<TrustRules, 'matching'>
+  readonly trust: Pick<TrustRules, 'matching' | 'pastedKeysOf'>
   readonly issuerKeys: IssuerKeys
   readonly baseUrl: () => string
   /** Counts an exchange as a call of its key. Throws `rate_limit_exceeded`. */
@@ -169,8 +169,7 @@ export class TokenExchange {
   async #choose(
     { subject_token: token, agent_id: agentId }: Pick<ExchangeForm, 'subject_token' | 'agent_id'>,
     rules: readonly MatchingTrustRow[],
-  ): Promise<{ rule: TrustRow; subject: Subject }> {
-    const { issuerKeys, clock } = this.#deps
+  ): Promise<{ rule: MatchingTrustRow; subject: Subject }> {
     const verified = new Map<string, Promise<Subject>>()
     const held: { rule: MatchingTrustRow; subject: Subject }[] = []
     let refusal: unknown = null
@@ -181,7 +180,7 @@ export class TokenExchange {
         isCutOff = true
         continue
       }
-      const checking = verified.get(place) ?? verifySubject(token, rule, issuerKeys, clock.nowMs())
+      const checking = verified.get(place) ?? this.#verify(token, rule)
       verified.set(place, checking)
       try {
         const subject = await checking
@@ -211,14 +210,21 @@ export class TokenExchange {
     )
   }
 
-  async #keyOf(rule: TrustRow): Promise<KeyRecord> {
+  /** Verifies the token with the keys of the rule. Pasted keys are read only here, so at most `placesTriedMax` times in one exchange. */
+  async #verify(token: string, rule: MatchingTrustRow): Promise<Subject> {
+    const { issuerKeys, clock, trust } = this.#deps
+    const jwks = rule.hasKeys ? await trust.pastedKeysOf(rule) : null
+    return verifySubject(token, { ...rule, jwks }, issuerKeys, clock.nowMs())
+  }
+
+  async #keyOf(rule: MatchingTrustRow): Promise<KeyRecord> {
     const key = await this.#deps.keys.byId(rule.keyId)
     if (key === null || key.orgId !== rule.orgId || key.state !== 'active' || key.scope !== 'full')
       throw notTaken('the API key of its trust rule does not work any more. An owner has to make a new rule')
     return key
   }
 
-  async #agentOf(rule: TrustRow) {
+  async #agentOf(rule: MatchingTrustRow) {
     try {
       return await this.#deps.tokens.agentToMint(rule.orgId, rule.agentId)
     } catch (error) {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import type { IssuerKeys, KeySet, KeySource } from './oauth-issuer-keys.ts'
 import { isCheapKey, plainText } from './trust-checks.ts'
-import type { TrustRow } from './trust-queries.ts'
+import type { MatchingTrustRow, TrustRow } from './trust-queries.ts'
 
 /** The accepted signature algorithms. Algorithms with a shared secret are not accepted, and neither is `none`. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
@@ -36,11 +36,13 @@ export function readUnverified(token: string): Unverified {
   }
 }
 
-/** Where the keys for tokens of this rule are. */
+/** Where the keys for tokens of this rule are. `jwks` are the pasted keys. */
 type Place = Pick<TrustRow, 'issuer' | 'jwksUri' | 'jwks'>
 
 /** Returns a text for the place of the keys. Two rules with the same text share the same keys. */
-export const placeOf = ({ issuer, jwksUri, jwks }: Place): string => JSON.stringify([issuer, jwksUri, jwks])
+export function placeOf({ id, issuer, jwksUri, hasKeys, keysDigest }: MatchingTrustRow): string {
+  return JSON.stringify([issuer, jwksUri, hasKeys ? (keysDigest ?? id) : null])
+}
 
 /**
  * Returns the claims of a genuine token that is valid now and has the rule's issuer and audience. It does not check whether the claims meet the rule.

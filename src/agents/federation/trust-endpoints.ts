@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { agentScopes } from '../../platform/security/principal.ts'
 import { rowId } from '../../platform/values/row-id.ts'
-import { noRule, type TrustRules } from './trust.ts'
+import { noRule, rulesMax, type TrustRules } from './trust.ts'
 import { pastedKeys, plainText } from './trust-checks.ts'
 
 const row = endpointOf<{ trust: TrustRules }>()
@@ -60,10 +60,18 @@ export const trustEndpoints = {
     access: { role: 'admin' },
     tag: 'agents',
     summary: 'The trust rules: which tokens of other issuers are exchanged for tokens of which agents.',
-    input: {},
-    output: z.object({ rules: z.array(rule) }),
-    errors: ['forbidden'],
-    handle: async ({ trust }, _input, call) => ({ rules: await trust.list(call.principal.orgId) }),
+    input: {
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(rulesMax).default(rulesMax).describe(`Rules of a page, at most ${rulesMax}.`),
+        cursor: z.string().optional().describe('next_cursor of the page before.'),
+      }),
+    },
+    output: z.object({
+      rules: z.array(rule),
+      next_cursor: z.string().nullable().describe('null: this was the last page. Long keys make a page shorter.'),
+    }),
+    errors: ['forbidden', 'bad_request'],
+    handle: ({ trust }, { query }, call) => trust.list(call.principal.orgId, query.limit, query.cursor ?? null),
   }),
 
   createTrust: row({

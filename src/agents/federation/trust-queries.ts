@@ -1,3 +1,4 @@
+import { boundedPage, jsonBytes, type Paged } from '../../platform/db/bounded-page.ts'
 import { statement } from '../../platform/db/db.ts'
 import type { AgentScope } from '../../platform/security/principal.ts'
 
@@ -20,8 +21,12 @@ export interface TrustRow {
   readonly createdAt: Date
 }
 
-/** A rule as an exchange reads it. */
-export interface MatchingTrustRow extends TrustRow {
+/** A rule as an exchange reads it: without its pasted keys, which may have many kilobytes. */
+export interface MatchingTrustRow extends Omit<TrustRow, 'name' | 'jwks' | 'createdAt'>, Paged {
+  /** Whether the keys were pasted. `pastedKeys` reads them. */
+  readonly hasKeys: boolean
+  /** Rules with the same digest have the same pasted keys. Null when it is not known. */
+  readonly keysDigest: string | null
   /** Whether another organisation had the audience before, so that its jobs may still send tokens for it. */
   readonly hadOthers: boolean
 }
@@ -29,7 +34,22 @@ export interface MatchingTrustRow extends TrustRow {
 const columns = `id, org_id as "orgId", name, issuer, audience, subject, claims, jwks_uri as "jwksUri", jwks, agent_id as "agentId", key_id as "keyId",
   scopes, ttl_s as "ttlSeconds", created_at as "createdAt"`
 
-export const listTrust = statement<[orgId: number], TrustRow>('trust.list', `select ${columns} from agent_trust where org_id = $1::int order by id`)
+/** SQL of the bytes of what a rule says about tokens. */
+const ruleBytes = jsonBytes('issuer', 'audience', 'subject', 'claims', 'jwks_uri')
+
+/** Lists a page of the rules of an organisation, oldest first. It returns one rule more than the page has. */
+export const listTrust = statement<[orgId: number, aboveId: number, limit: number, maxBytes: number], TrustRow & Paged>(
+  'trust.list',
+  `${boundedPage({
+    from: 'from agent_trust where org_id = $1::int and id > $2::int',
+    keys: 'id',
+    order: 'id',
+    bytes: jsonBytes('name', 'issuer', 'audience', 'subject', 'claims', 'jwks_uri', 'jwks'),
+    limit: '$3::int',
+    maxBytes: '$4::int',
+  })}
+   select ${columns}, found from shown join agent_trust using (id) where org_id = $1::int order by place`,
+)
 
 export const countTrust = statement<[orgId: number], { count: number }>(
   'trust.count',
@@ -82,9 +102,10 @@ export const insertTrust = statement<
   TrustRow
 >(
   'trust.insert',
-  `insert into agent_trust (org_id, name, issuer, audience, subject, claims, jwks_uri, jwks, agent_id, key_id, scopes, ttl_s, created_by, created_at)
-   values ($1::int, $2::text, $3::text, $4::text, $5::text, $6::jsonb, $7::text, $8::jsonb, $9::int, $10::int, $11::text[], $12::int, $13::int,
-     $14::timestamptz)
+  `insert into agent_trust (
+     org_id, name, issuer, audience, subject, claims, jwks_uri, jwks, jwks_digest, agent_id, key_id, scopes, ttl_s, created_by, created_at)
+   values ($1::int, $2::text, $3::text, $4::text, $5::text, $6::jsonb, $7::text, $8::jsonb, encode(sha256(convert_to(($8::jsonb)::text, 'UTF8')), 'hex'),
+     $9::int, $10::int, $11::text[], $12::int, $13::int, $14::timestamptz)
    returning ${columns}`,
 )
 
@@ -93,15 +114,36 @@ export const deleteTrust = statement<[orgId: number, id: number], { id: number }
   'delete from agent_trust where org_id = $1::int and id = $2::int returning id',
 )
 
+/** Returns the number of bytes of the rules of an organisation for one issuer. */
+export const measureTrust = statement<[orgId: number, issuer: string], { bytes: bigint }>(
+  'trust.measure',
+  `select coalesce(sum(${ruleBytes} + ${jsonBytes('jwks')}), 0)::bigint as "bytes" from agent_trust where org_id = $1::int and issuer = $2::text`,
+)
+
 /**
- * Returns the rules for an issuer and audiences, oldest first. The query needs no organisation, because a pair of issuer and audience belongs to one
- * organisation.
+ * Returns the rules for an issuer and audiences, oldest first, up to a number of rules and of bytes. The query needs no organisation, because a pair of
+ * issuer and audience belongs to one organisation.
  */
-export const matchingTrust = statement<[issuer: string, audiences: readonly string[]], MatchingTrustRow>(
+export const matchingTrust = statement<[issuer: string, audiences: readonly string[], limit: number, maxBytes: number], MatchingTrustRow>(
   'trust.matching',
-  `select ${columns}, exists (
-     select 1 from agent_trust_audiences a where a.issuer = t.issuer and a.audience = t.audience and a.changed_hands_at is not null) as "hadOthers"
-   from agent_trust t where issuer = $1::text and audience = any($2::text[]) order by id`,
+  `${boundedPage({
+    from: 'from agent_trust where issuer = $1::text and audience = any($2::text[])',
+    keys: 'id',
+    order: 'id',
+    bytes: ruleBytes,
+    limit: '$3::int',
+    maxBytes: '$4::int',
+  })}
+   select id, org_id as "orgId", issuer, audience, subject, claims, jwks_uri as "jwksUri", jwks is not null as "hasKeys", jwks_digest as "keysDigest",
+     agent_id as "agentId", key_id as "keyId", scopes, ttl_s as "ttlSeconds", found, exists (
+       select 1 from agent_trust_audiences a where a.issuer = t.issuer and a.audience = t.audience and a.changed_hands_at is not null) as "hadOthers"
+   from shown join agent_trust t using (id) order by place`,
+)
+
+/** Returns the pasted keys of a rule. */
+export const findPastedKeys = statement<[orgId: number, id: number], { jwks: unknown }>(
+  'trust.find_pasted_keys',
+  'select jwks from agent_trust where org_id = $1::int and id = $2::int and jwks is not null',
 )
 
 /** Inserts a revocation. A second one changes nothing. */

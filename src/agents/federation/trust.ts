@@ -1,5 +1,6 @@
 import type { Keys } from '../../gateway/keys/keys.ts'
 import type { Clock } from '../../platform/clock.ts'
+import { idOfCursor, pageMaxBytes, rowsOfPage } from '../../platform/db/bounded-page.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
@@ -9,17 +10,20 @@ import { cleanName } from '../../platform/values/clean-name.ts'
 import { rowId } from '../../platform/values/row-id.ts'
 import type { Agents } from '../agents.ts'
 import { narrowedScopes } from '../tokens/token-scopes.ts'
+import { notTaken } from './oauth-subject.ts'
 import { checkConditions, checkPlaces, isShared } from './trust-checks.ts'
 import {
   claimAudience,
   countTrust,
   deleteTrust,
+  findPastedKeys,
   insertTrust,
   listTrust,
   lockAudience,
   lockTrust,
   type MatchingTrustRow,
   matchingTrust,
+  measureTrust,
   type TrustRow,
   takeFreeAudience,
 } from './trust-queries.ts'
@@ -52,7 +56,20 @@ export interface TrustParams {
 /** Returns the id that tokens of a rule carry in `via`. Revoking this id ends all these tokens. */
 export const trustTokenId = (ruleId: number): string => `trust:${ruleId}`
 
-const rulesMax = 100
+/** Maximum number of rules of an organisation, and of one page of the list. */
+export const rulesMax = 100
+
+/**
+ * Maximum number of bytes of the rules of an organisation for one issuer, with their pasted keys. Anybody can post a token of that issuer, and an exchange
+ * reads the rules before it knows whether the token is genuine. Decision 0653 says why.
+ */
+const issuerRulesMaxBytes = 256 * 1024
+/**
+ * Maximum number of rules, and of bytes without keys, that one exchange reads. The audiences of a token may belong to several organisations, and older rules may
+ * be longer than `issuerRulesMaxBytes`.
+ */
+const rulesReadMax = 200
+const rulesReadMaxBytes = 256 * 1024
 
 /**
  * The trust rules: they say which tokens of other issuers an organisation exchanges for tokens of its agents. Each exchange reads the rules from the
@@ -65,9 +82,13 @@ export class TrustRules {
     this.#deps = deps
   }
 
-  /** Returns the rules of an organisation, oldest first. */
-  async list(orgId: number) {
-    return (await this.#deps.db.many(listTrust, orgId)).map(viewOf)
+  /**
+   * Returns a page of the rules of an organisation, oldest first, and the cursor of the next page. A page ends before its rules have more than
+   * `pageMaxBytes`. Throws `bad_request` for an invalid cursor.
+   */
+  async list(orgId: number, limit: number, cursor: string | null) {
+    const { rows, hasMore } = rowsOfPage(await this.#deps.db.many(listTrust, orgId, idOfCursor(cursor) ?? 0, limit + 1, pageMaxBytes), limit)
+    return { rules: rows.map(viewOf), next_cursor: hasMore ? String(rows.at(-1)?.id) : null }
   }
 
   /** Creates a rule. Throws `bad_name`, `bad_request`, `agent_revoked` and `cap`. Throws `not_found` for an agent or key that is not the caller's. */
@@ -88,6 +109,7 @@ export class TrustRules {
       await tx.one(lockTrust, orgId)
       if ((await tx.one(countTrust, orgId)).count >= rulesMax)
         throw fail('cap', { message: `An organisation has at most ${rulesMax} trust rules. Delete one first.` })
+      await checkBytes(tx, orgId, params)
       await this.#takeAudience(tx, orgId, issuer, audience)
       const made = await tx.one(
         insertTrust,
@@ -123,9 +145,18 @@ export class TrustRules {
     })
   }
 
-  /** Returns the rules that accept tokens of that issuer for one of these audiences, oldest first. */
-  matching(issuer: string, audiences: readonly string[]): Promise<MatchingTrustRow[]> {
-    return this.#deps.db.many(matchingTrust, issuer, audiences)
+  /** Returns the rules that accept tokens of that issuer for one of these audiences, oldest first. Throws `bad_request` when they are too many or too long. */
+  async matching(issuer: string, audiences: readonly string[]): Promise<readonly MatchingTrustRow[]> {
+    const { rows, hasMore } = rowsOfPage(await this.#deps.db.many(matchingTrust, issuer, audiences, rulesReadMax + 1, rulesReadMaxBytes), rulesReadMax)
+    if (hasMore) throw notTaken('the trust rules for its issuer and its audiences are too many or too long. Request one for fewer audiences')
+    return rows
+  }
+
+  /** Returns the pasted keys of a rule. Throws `bad_request` when the rule has just ended. */
+  async pastedKeysOf({ orgId, id }: Pick<MatchingTrustRow, 'orgId' | 'id'>): Promise<unknown> {
+    const found = await this.#deps.db.maybe(findPastedKeys, orgId, id)
+    if (found === null) throw notTaken('its trust rule has just ended')
+    return found.jwks
   }
 
   /**
@@ -180,6 +211,15 @@ export class TrustRules {
 
 /** Returns the error for a rule that does not exist. */
 export const noRule = () => fail('not_found', { message: 'There is no such trust rule.' })
+
+/** Throws `cap` when the organisation would have too many bytes of rules for the issuer. */
+async function checkBytes(tx: Tx, orgId: number, { issuer, audience = '', subject, claims = {}, jwks }: TrustParams): Promise<void> {
+  const before = Number((await tx.one(measureTrust, orgId, issuer)).bytes)
+  if (before + Buffer.byteLength(JSON.stringify([issuer, audience, subject, claims, jwks ?? null])) <= issuerRulesMaxBytes) return
+  throw fail('cap', {
+    message: `The trust rules of one issuer have at most ${issuerRulesMaxBytes} bytes together, with their keys. Delete one, or leave out keys that do not sign any more.`,
+  })
+}
 
 function idOf(given: number, message: string): number {
   const id = rowId(given)
