@@ -1,5 +1,6 @@
 /** The shapes that the endpoints of agents share. */
 import { z } from 'zod'
+import { allowListMaxBytes, isShortList } from '../gateway/keys/key-rules.ts'
 import { agentScopes } from '../platform/security/principal.ts'
 import { int4Max, rowId } from '../platform/values/row-id.ts'
 import { noAgent } from './tokens/token-refusal.ts'
@@ -46,6 +47,7 @@ const allowed = z
   )
   .min(1)
   .max(idsMax)
+  .refine(isShortList, `at most ${allowListMaxBytes} bytes together`)
   .nullable()
   .optional()
 /** The rules that a request may set for an agent. A field that is left out does not change. Null removes the rule. */

@@ -5,7 +5,7 @@ import { rowId } from '../../platform/values/row-id.ts'
 import type { CollectionRegistry } from './collection-registry.ts'
 import type { CollectionSharing } from './collection-sharing.ts'
 import { collectionView, collectionWithVersionsView, listedView, ownJson, stepsView, versionsJson } from './collection-views.ts'
-import { type Collections, noCollection } from './collections.ts'
+import { type Collections, collectionsPageMax, noCollection } from './collections.ts'
 
 const row = endpointOf<{ collections: Collections; collectionSharing: CollectionSharing; collectionRegistry: CollectionRegistry }>()
 
@@ -54,10 +54,27 @@ export const collectionEndpoints = {
     access: {},
     tag,
     summary: 'The collections of the organisation, newest first: private ones, public ones and forks.',
-    input: {},
-    output: z.object({ collections: z.array(collectionView) }),
-    errors: [],
-    handle: async ({ collections }, _input, call) => ({ collections: (await collections.list(call.principal.orgId)).map(ownJson) }),
+    input: {
+      query: z.object({
+        limit: z.coerce
+          .number()
+          .int()
+          .min(1)
+          .max(collectionsPageMax)
+          .default(collectionsPageMax)
+          .describe(`Collections of a page, at most ${collectionsPageMax}.`),
+        cursor: z.string().optional().describe('next_cursor of the page before.'),
+      }),
+    },
+    output: z.object({
+      collections: z.array(collectionView),
+      next_cursor: z.string().nullable().describe('null: this was the last page. Long readmes make a page shorter.'),
+    }),
+    errors: ['bad_request'],
+    async handle({ collections }, { query }, call) {
+      const page = await collections.list(call.principal.orgId, query.limit, query.cursor ?? null)
+      return { collections: page.collections.map(ownJson), next_cursor: page.nextCursor }
+    },
   }),
 
   createCollection: row({

@@ -1,3 +1,4 @@
+import { boundedPage, jsonBytes, type Paged } from '../../platform/db/bounded-page.ts'
 import { statement } from '../../platform/db/db.ts'
 import type { StoredStep } from '../routing/chains.ts'
 
@@ -39,10 +40,18 @@ const columns = `c.id, c.org_id as "orgId", c.slug, c.name, c.model_id as "model
      c.version, c.stars, c.forks, exists (select 1 from collection_stars s where s.collection_id = c.id and s.org_id = c.org_id) as "starred",
      c.forked_from_id as "forkedFromId", c.forked_from_slug as "forkedFromSlug", c.monitored, c.created_at as "createdAt", c.updated_at as "updatedAt"`
 
-/** Lists the collections of an organisation, newest first. */
-export const listOwn = statement<[orgId: number], CollectionRow>(
+/** Lists a page of the collections of an organisation, newest first. It returns one collection more than the page has. */
+export const listOwn = statement<[orgId: number, belowId: number | null, limit: number, maxBytes: number], CollectionRow & Paged>(
   'collections.list_own',
-  `select ${columns} from collections c where c.org_id = $1::int order by c.id desc`,
+  `${boundedPage({
+    from: 'from collections where org_id = $1::int and ($2::int is null or id < $2::int)',
+    keys: 'id',
+    order: 'id desc',
+    bytes: jsonBytes('name', 'steps', 'readme_md'),
+    limit: '$3::int',
+    maxBytes: '$4::int',
+  })}
+   select ${columns}, p.found from shown p join collections c on c.org_id = $1::int and c.id = p.id order by p.place`,
 )
 
 /** Finds a collection of the organisation by its slug. Returns no row for a collection of another organisation, public or not. */
@@ -195,7 +204,7 @@ export const countForks = statement<[id: number]>(
 )
 
 /** Lists the collections that the organisation has starred. */
-export const listStarred = statement<[orgId: number], { id: number }>(
+export const listStarred = statement<[orgId: number, ids: readonly number[]], { id: number }>(
   'collections.list_starred',
-  `select collection_id as "id" from collection_stars where org_id = $1::int`,
+  `select collection_id as "id" from collection_stars where org_id = $1::int and collection_id = any($2::int[]) order by collection_id`,
 )

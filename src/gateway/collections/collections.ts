@@ -1,5 +1,6 @@
 /** Collections of an organisation: a chain of steps for one model of the catalog, with a readme and versions. */
 import type { Clock } from '../../platform/clock.ts'
+import { idOfCursor, pageMaxBytes, rowsOfPage } from '../../platform/db/bounded-page.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
@@ -32,6 +33,8 @@ export const collectionChanged = 'collection_changed'
 
 /** Maximum number of versions in a list. An older version can be requested by its number. */
 export const versionsListedMax = 100
+/** Maximum number of collections of one page. */
+export const collectionsPageMax = 200
 /** Maximum number of stored versions of a collection. Each version may have a readme of 64 KiB, so without a limit frequent edits could fill the disk. */
 const versionsKept = 500
 
@@ -75,9 +78,13 @@ export class Collections {
     this.#deps = deps
   }
 
-  /** Returns all collections of the organisation, newest first. */
-  list(orgId: number): Promise<readonly CollectionRow[]> {
-    return this.#deps.db.many(listOwn, orgId)
+  /**
+   * Returns a page of the collections of the organisation, newest first, and the cursor of the next page. A page ends before its collections have more
+   * than `pageMaxBytes`. Throws `bad_request` for an invalid cursor.
+   */
+  async list(orgId: number, limit: number, cursor: string | null): Promise<{ collections: readonly CollectionRow[]; nextCursor: string | null }> {
+    const { rows, hasMore } = rowsOfPage(await this.#deps.db.many(listOwn, orgId, idOfCursor(cursor), limit + 1, pageMaxBytes), limit)
+    return { collections: rows, nextCursor: hasMore ? String(rows.at(-1)?.id) : null }
   }
 
   /** Returns a collection of the organisation, at present or as it was at a version. Throws `not_found`. */

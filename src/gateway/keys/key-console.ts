@@ -1,10 +1,10 @@
 import type { Clock } from '../../platform/clock.ts'
+import { idOfCursor, pageMaxBytes, rowsOfPage } from '../../platform/db/bounded-page.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import type { NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Flushable } from '../../platform/flushable.ts'
 import type { KeyLimits, Role } from '../../platform/security/principal.ts'
-import { rowId } from '../../platform/values/row-id.ts'
 import { capOfInr } from '../limits/budgets/budget-amount.ts'
 import { type Budgets, capChanged } from '../limits/budgets/budgets.ts'
 import { checkCeiling, defaultLimits, exceeds, type KeyTier } from './key-rules.ts'
@@ -69,15 +69,12 @@ export class KeyConsole {
   }
 
   /**
-   * Returns a page of the keys that are not revoked, newest first, and the cursor of the next page. Throws `bad_request` for an invalid
-   * cursor.
+   * Returns a page of the keys that are not revoked, newest first, and the cursor of the next page. A page ends before its keys have more than
+   * `pageMaxBytes`. Throws `bad_request` for an invalid cursor.
    */
   async list(orgId: number, limit: number, cursor: string | null): Promise<{ keys: KeyView[]; next_cursor: string | null }> {
-    const belowId = cursor === null ? null : rowId(cursor)
-    if (cursor !== null && belowId === null) throw fail('bad_request', { message: 'That cursor is not one of ours. Send next_cursor of the page before.' })
-    const rows = await this.#deps.db.many(listKeys, orgId, belowId, limit + 1)
-    const page = rows.slice(0, limit)
-    return { keys: await this.#views(orgId, page), next_cursor: rows.length > limit ? String(page.at(-1)?.id) : null }
+    const { rows, hasMore } = rowsOfPage(await this.#deps.db.many(listKeys, orgId, idOfCursor(cursor), limit + 1, pageMaxBytes), limit)
+    return { keys: await this.#views(orgId, rows), next_cursor: hasMore ? String(rows.at(-1)?.id) : null }
   }
 
   /**

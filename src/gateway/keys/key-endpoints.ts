@@ -5,7 +5,7 @@ import type { Principal } from '../../platform/security/principal.ts'
 import { uinrFromInr } from '../../platform/values/money.ts'
 import { rowId } from '../../platform/values/row-id.ts'
 import { type KeyActor, type KeyConsole, keysPageMax } from './key-console.ts'
-import { expiresDaysMax, limitMax, overlapDaysMax } from './key-rules.ts'
+import { allowListMaxBytes, expiresDaysMax, isShortList, limitMax, overlapDaysMax } from './key-rules.ts'
 import { keyStates } from './key-view.ts'
 
 const row = endpointOf<{ keyConsole: KeyConsole }>()
@@ -28,6 +28,7 @@ const allowed = z
   )
   .min(1)
   .max(allowedMax)
+  .refine(isShortList, `at most ${allowListMaxBytes} bytes together`)
   .nullable()
 
 /** Fields that POST and PATCH share. Null means no limit. */

@@ -1,6 +1,6 @@
 /** Rules for the names, lifetimes, limits and tiers of keys. Pure. */
 import { fail } from '../../platform/errors.ts'
-import type { KeyLimits } from '../../platform/security/principal.ts'
+import type { CallPolicy, KeyLimits } from '../../platform/security/principal.ts'
 
 export type KeyTier = 'trial' | 'standard'
 
@@ -16,6 +16,27 @@ export const expiresDaysMax = 365
 export const overlapDaysMax = 7
 /** Largest limit that fits into the database column. */
 export const limitMax = 2 ** 31 - 1
+/** Maximum number of bytes of the ids of one allow-list, of a key or of an agent. Lists, caches and every call read it. */
+export const allowListMaxBytes = 20_000
+
+/** Returns whether the ids of an allow-list have at most `allowListMaxBytes` together. */
+export function isShortList(ids: readonly string[]): boolean {
+  return ids.reduce((bytes, id) => bytes + Buffer.byteLength(id), 0) <= allowListMaxBytes
+}
+
+/** Bytes of an id in memory without its characters, and of the fields of a rule. */
+const idBytes = 32
+const policyBytes = 256
+
+/** Returns about how many bytes of memory rules take. Caches of rules are bounded by it. */
+export function bytesOfPolicies(policies: readonly CallPolicy[]): number {
+  let bytes = 0
+  for (const { allowedModels, allowedProviders } of policies) {
+    bytes += policyBytes
+    for (const ids of [allowedModels, allowedProviders]) for (const id of ids ?? []) bytes += idBytes + 2 * id.length
+  }
+  return bytes
+}
 
 /** Throws `bad_request` unless `days` is a whole number from 1 to 365. */
 export function checkExpiresDays(days: number): void {

@@ -1,3 +1,4 @@
+import { boundedPage, jsonBytes, type Paged } from '../../platform/db/bounded-page.ts'
 import { statement } from '../../platform/db/db.ts'
 import type { KeyScope } from '../../platform/security/principal.ts'
 import type { KeyTier } from './key-rules.ts'
@@ -38,17 +39,25 @@ const columns = `k.id, k.user_id as "userId", (k.user_id is null or m.user_id is
      k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", k.created_at as "createdAt",
      k.rotated_at as "rotatedAt", k.previous_until as "previousUntil", k.allowed_models as "allowedModels",
      k.allowed_providers as "allowedProviders", k.max_cost_uinr as "maxCostUinr", k.max_output_tokens as "maxOutputTokens",
-     k.max_concurrency as "maxConcurrency"
-   from api_keys k
-   left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'`
+     k.max_concurrency as "maxConcurrency"`
+const withOwner = `left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'`
 
-/** Returns the keys that are not revoked, newest first, with ids below `belowId`. Null means all ids. */
-export const listKeys = statement<[orgId: number, belowId: number | null, limit: number], ListedKey>(
+/** Returns a page of the keys that are not revoked, newest first, with ids below `belowId`. Null means all ids. It returns one key more than the page has. */
+export const listKeys = statement<[orgId: number, belowId: number | null, limit: number, maxBytes: number], ListedKey & Paged>(
   'keys.list',
-  `select ${columns}
-   where k.org_id = $1::int and k.revoked_at is null and ($2::int is null or k.id < $2::int)
-   order by k.id desc limit $3::int`,
+  `${boundedPage({
+    from: 'from api_keys where org_id = $1::int and revoked_at is null and ($2::int is null or id < $2::int)',
+    keys: 'id',
+    order: 'id desc',
+    bytes: jsonBytes('name', 'allowed_models', 'allowed_providers'),
+    limit: '$3::int',
+    maxBytes: '$4::int',
+  })}
+   select ${columns}, s.found from shown s join api_keys k on k.org_id = $1::int and k.id = s.id ${withOwner} order by s.place`,
 )
 
 /** Returns one key, revoked or not. */
-export const findKey = statement<[orgId: number, keyId: number], ListedKey>('keys.find', `select ${columns} where k.org_id = $1::int and k.id = $2::int`)
+export const findKey = statement<[orgId: number, keyId: number], ListedKey>(
+  'keys.find',
+  `select ${columns} from api_keys k ${withOwner} where k.org_id = $1::int and k.id = $2::int`,
+)

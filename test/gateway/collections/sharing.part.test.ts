@@ -184,6 +184,14 @@ export function sharedCollections(world: () => Watched): void {
       const theirs = await see('', { token: third.key })
       expect(theirs.json.collections.map((each: { starred: boolean }) => each.starred)).toEqual([true, true, false])
       expect([theirs.headers.get('cache-control'), (await see('/first', { token: reader.key })).json.starred]).toEqual(['private, max-age=10', true])
+      // The marks change no other byte, and a reply without a body says the same about them.
+      expect(theirs.text.replaceAll('"starred":true ', '"starred":false')).toBe(listed.text)
+      const etag = theirs.headers.get('etag') ?? ''
+      const etags = [etag, listed.headers.get('etag'), (await see('', { token: reader.key })).headers.get('etag')]
+      expect(new Set(etags).size).toBe(3)
+      const unchanged = await see('', { token: third.key, headers: { 'if-none-match': etag } })
+      expect([unchanged.status, unchanged.text, unchanged.headers.get('etag')]).toEqual([304, '', etag])
+      expect((await see('', { token: reader.key, headers: { 'if-none-match': etag } })).status).toBe(200)
       // Publishing, renaming, making private and deleting take effect immediately.
       await author.patch(hidden.id, { public: true, name: 'Seen' })
       expect(slugsOf(await see())).toEqual(['first', 'second', 'third', hidden.slug])

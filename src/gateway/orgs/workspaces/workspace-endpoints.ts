@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpointOf } from '../../../platform/endpoint.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
 import { rowId } from '../../../platform/values/row-id.ts'
-import type { Workspace, Workspaces } from './workspaces.ts'
+import { type Workspace, type Workspaces, workspacesPageMax } from './workspaces.ts'
 
 const row = endpointOf<{ workspaces: Workspaces }>()
 
@@ -40,10 +40,21 @@ export const workspaceEndpoints = {
     access: {},
     tag: 'people',
     summary: 'The workspaces of the organisation with their budgets and spend: active ones first, then archived ones.',
-    input: {},
-    output: z.object({ workspaces: z.array(workspace) }),
-    errors: [],
-    handle: async ({ workspaces }, _input, call) => ({ workspaces: (await workspaces.list(call.principal.orgId)).map(viewOf) }),
+    input: {
+      query: z.object({
+        limit: z.coerce.number().int().min(1).max(workspacesPageMax).default(workspacesPageMax).describe(`Workspaces of a page, at most ${workspacesPageMax}.`),
+        cursor: z.string().optional().describe('next_cursor of the page before.'),
+      }),
+    },
+    output: z.object({
+      workspaces: z.array(workspace),
+      next_cursor: z.string().nullable().describe('null: this was the last page. Large teams make a page shorter.'),
+    }),
+    errors: ['bad_request'],
+    async handle({ workspaces }, { query }, call) {
+      const page = await workspaces.list(call.principal.orgId, query.limit, query.cursor ?? null)
+      return { workspaces: page.workspaces.map(viewOf), next_cursor: page.nextCursor }
+    },
   }),
 
   createWorkspace: row({
