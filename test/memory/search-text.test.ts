@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { checkText, firstPlace, piecesOf } from '../../src/memory/search/search-pieces.ts'
 import { matcherOf } from '../../src/memory/search/search-text.ts'
 import { toGatewayError } from '../../src/platform/errors.ts'
 
@@ -61,5 +62,78 @@ describe('an expression that would block other work', () => {
   ]
   test.each(usual)('a usual expression is accepted: %s', text => {
     expect(outcomeOf(text)).toBe('taken')
+  })
+})
+
+describe('the pieces of an object', () => {
+  const pieceChars = 512
+  const isText = (bytes: Buffer): boolean => {
+    const slices = checkText(bytes)
+    for (let next = slices.next(); ; next = slices.next()) if (next.done === true) return next.value
+  }
+  const textsOf = (text: string) => [...piecesOf(Buffer.from(text), pieceChars, firstPlace)].map(({ line, text: found, isLineEnd }) => [line, found, isLineEnd])
+
+  test('a search that ends in the first line decodes that line and not the whole object', () => {
+    const bytes = Buffer.from(`x\n${'漢'.repeat(3_000_000)}`)
+    let decoded = 0
+    const counted = Object.assign(Buffer.from(bytes), {
+      toString(encoding: BufferEncoding, start: number, end: number) {
+        decoded += end - start
+        return bytes.toString(encoding, start, end)
+      },
+    })
+    const pieces = piecesOf(counted, pieceChars, firstPlace)
+    expect(pieces.next().value).toMatchObject({ line: 1, text: 'x', isLineEnd: true, nextStart: 2 })
+    expect(decoded).toBe(1)
+    expect(pieces.next().value).toMatchObject({ line: 2, text: '漢'.repeat(pieceChars), isLineEnd: false, nextOffset: 448 * 3 })
+    expect(decoded).toBeLessThan(3 * (pieceChars + 2))
+  })
+
+  test('lines end with LF or CRLF, and a byte order mark belongs to no line', () => {
+    expect(textsOf('\ufeffa\r\n\nb\r')).toEqual([
+      [1, 'a', true],
+      [2, '', true],
+      [3, 'b', true],
+    ])
+    expect(textsOf('')).toEqual([])
+    expect(textsOf('x'.repeat(pieceChars))).toEqual([[1, 'x'.repeat(pieceChars), true]])
+  })
+
+  test.each(['x', 'é', '漢', '😀', 'x😀', '漢x😀é'])(
+    'the pieces of a long line of %s overlap, have whole characters at their start, and a place continues exactly',
+    letters => {
+      const line = letters.repeat(2_000)
+      const bytes = Buffer.from(`first\n${line}\nlast`)
+      const all = [...piecesOf(bytes, pieceChars, firstPlace)]
+      const parts = all.filter(piece => piece.line === 2)
+      let at = 0
+      for (const [index, part] of parts.entries()) {
+        expect(part.text).toBe(line.slice(at, at + pieceChars))
+        expect(part.isLineEnd).toBe(index === parts.length - 1)
+        const rest = [...piecesOf(bytes, pieceChars, { line: 1, start: part.start, offset: part.nextOffset })]
+        if (!part.isLineEnd) expect(rest.map(({ text }) => text)).toEqual(all.slice(2 + index).map(({ text }) => text))
+        at = Buffer.from(line).subarray(0, part.nextOffset).toString().length
+      }
+      expect(all.at(-1)).toMatchObject({ line: 3, text: 'last', isLineEnd: true })
+    },
+  )
+
+  test('an object is text when all of it is UTF-8, also where a slice of the check ends within a character', () => {
+    const mib = 1024 * 1024
+    for (const before of [0, 1, 2, 3])
+      for (const letter of ['é', '漢', '😀']) {
+        const good = Buffer.concat([Buffer.alloc(mib - before, 'x'), Buffer.from(letter.repeat(5)), Buffer.alloc(mib, 'y')])
+        expect(isText(good)).toBe(true)
+        const bad = Buffer.from(good)
+        bad[mib - before] = 0x80
+        expect(isText(bad)).toBe(false)
+        expect(isText(good.subarray(0, mib - before + 1))).toBe(false)
+      }
+    expect([isText(Buffer.alloc(0)), isText(Buffer.alloc(20_000)), isText(Buffer.alloc(3 * mib, 0x80)), isText(Buffer.from([0xff]))]).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ])
   })
 })

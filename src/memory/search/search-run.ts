@@ -3,7 +3,8 @@ import type { Clock } from '../../platform/clock.ts'
 import type { KeyQueue } from '../access/key-queue.ts'
 import { type AuthorView, authorInMetadata, writtenMsOf } from '../provenance.ts'
 import type { StoredObject } from '../stores/object-store.ts'
-import { firstPlace, type LineMatcher, type Piece, type Place, piecesOf, snippetOf, textOf } from './search-text.ts'
+import { checkText, firstPlace, type Piece, type Place, piecesOf } from './search-pieces.ts'
+import { type LineMatcher, snippetOf } from './search-text.ts'
 
 export interface SearchMatch {
   readonly key: string
@@ -66,15 +67,32 @@ export class SearchRun {
   async look(key: string, object: StoredObject | null, stopped: Position | null): Promise<boolean> {
     this.objects++
     this.bytes += object?.bytes.length ?? 0
-    const text = object === null ? null : textOf(object.bytes)
-    if (object !== null && text !== null) {
+    if (object !== null && (await this.#isText(object.bytes))) {
       const from = stopped?.key === key && stopped.etag === object.etag ? stopped : firstPlace
-      const pieces = piecesOf(text, this.#options.matcher.pieceChars, from)
+      const pieces = piecesOf(object.bytes, this.#options.matcher.pieceChars, from)
       for (let state = await this.#turn(key, object, pieces); state !== 'done'; state = await this.#turn(key, object, pieces))
         if (state === 'stopped') return true
     }
     this.last = { key, etag: '', ...firstPlace }
     return false
+  }
+
+  /** Checks in turns of the searches whether an object is text, because an object can have many megabytes. */
+  async #isText(bytes: Buffer): Promise<boolean> {
+    const { turns, clock, signal } = this.#options
+    const slices = checkText(bytes)
+    for (;;) {
+      const known = await turns.run('search', async () => {
+        const turnEndMs = clock.monotonicMs() + turnMsMax
+        for (let next = slices.next(); ; next = slices.next()) {
+          if (next.done === true) return next.value
+          if (clock.monotonicMs() >= turnEndMs) break
+        }
+        await clock.sleep(0, signal)
+        return null
+      })
+      if (known !== null) return known
+    }
   }
 
   /** Runs one turn of this search. Then all other work of the process runs before the next search gets a turn. */

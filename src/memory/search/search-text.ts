@@ -28,8 +28,6 @@ const pieceCharsMax = 4096
 const pieceCharsMin = 512
 /** An expression with this many instructions takes at most some hundredths of a second for the longest piece. A larger expression gets shorter pieces. */
 const instructionsMin = 100
-/** The part of a piece that the next piece searches again. */
-const overlap = 1 / 8
 const snippetChars = 240
 /** Number of characters of a snippet before the match. */
 const leadChars = 80
@@ -61,49 +59,6 @@ export function matcherOf({ text, isRegex, isCaseSensitive }: SearchParams): Lin
   }
 }
 
-/** A line, or a part of a very long line. */
-export interface Piece {
-  /** Counted from 1. */
-  readonly line: number
-  readonly text: string
-  readonly isLineEnd: boolean
-  /** Where this line begins, in characters of the text. */
-  readonly start: number
-  /** Where the next line begins, in characters of the text. */
-  readonly nextStart: number
-  /** Where the next piece of this line begins. */
-  readonly nextOffset: number
-}
-
-/** A place in a text: the number of finished lines, where the next line begins, and the number of finished characters in that line. */
-export interface Place {
-  readonly line: number
-  /** In characters of the text. Without it, a search would have to find all earlier lines again. */
-  readonly start: number
-  readonly offset: number
-}
-
-export const firstPlace: Place = { line: 0, start: 0, offset: 0 }
-
-/** Returns the pieces of a text after `from`. */
-export function* piecesOf(text: string, pieceChars: number, from: Place): Generator<Piece> {
-  const stepChars = Math.ceil(pieceChars * (1 - overlap))
-  let { line, offset } = from
-  for (let start = from.start; start < text.length; ) {
-    const found = text.indexOf('\n', start)
-    const end = found < 0 ? text.length : found
-    line++
-    const content = text.slice(start, end > start && text[end - 1] === '\r' ? end - 1 : end)
-    do {
-      const isLineEnd = offset + pieceChars >= content.length
-      yield { line, text: content.slice(offset, offset + pieceChars), isLineEnd, start, nextStart: end + 1, nextOffset: offset + stepChars }
-      offset = isLineEnd ? content.length : offset + stepChars
-    } while (offset < content.length)
-    offset = 0
-    start = end + 1
-  }
-}
-
 function compiled(text: string, isCaseSensitive: boolean): RE2JS {
   try {
     return RE2JS.compile(text, isCaseSensitive ? 0 : RE2JS.CASE_INSENSITIVE)
@@ -115,16 +70,6 @@ function compiled(text: string, isCaseSensitive: boolean): RE2JS {
 
 function tooLarge() {
   return fail('bad_request', { message: 'Field "q": the expression is too large with its repeats written out. Use smaller counts, or * and +.' })
-}
-
-/** Returns the text of an object, or null when it is not text. */
-export function textOf(bytes: Buffer): string | null {
-  if (bytes.subarray(0, 8192).includes(0)) return null
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return null
-  }
 }
 
 /** Returns the part of a line around a match. */

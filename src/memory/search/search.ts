@@ -136,7 +136,7 @@ const tooMany = (why: string): GatewayError => fail('rate_limit_exceeded', { mes
 function resultOf({ matches, objects, bytes }: SearchRun, at: Position | null): SearchResult {
   return {
     matches,
-    next_cursor: at === null ? null : cursorText('s', JSON.stringify([at.key, at.etag, at.line, at.offset, at.start])),
+    next_cursor: at === null ? null : cursorText('b', JSON.stringify([at.key, at.etag, at.line, at.offset, at.start])),
     scanned: { objects, bytes },
   }
 }
@@ -144,7 +144,7 @@ function resultOf({ matches, objects, bytes }: SearchRun, at: Position | null): 
 const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 
 function positionFrom(cursor: string): Position {
-  const text = cursorFrom('s', cursor)
+  const text = cursorFrom('b', cursor)
   try {
     const [key, etag, line, offset, start] = JSON.parse(text) as unknown[]
     if (typeof key === 'string' && typeof etag === 'string' && isCount(line) && isCount(offset) && isCount(start))
