@@ -98,6 +98,17 @@ describe('the expiring cache', () => {
     expect(loads).toBe(5)
   })
 
+  test('values have a maximum of bytes together: the least recently used one is dropped, and a larger value is not stored', async () => {
+    const bytes = { max: 1000, sizeOf: (value: string) => value.length }
+    const cache = new ExpiringCache({ max: 10, bytes, ttlMs: 1000, clock: systemClock, load: async (key: string) => key.repeat(400) })
+    for (const key of ['a', 'b', 'a', 'c']) await cache.get(key)
+    expect(['a', 'b', 'c'].map(key => cache.peek(key)?.length)).toEqual([400, undefined, 400])
+    expect(cache.sizeBytes).toBe(800)
+    expect((await cache.get('long'))?.length).toBe(1600)
+    expect(cache.peek('long')).toBeUndefined()
+    expect(cache.sizeBytes).toBe(800)
+  })
+
   test('a load that began before a matching invalidation is neither stored nor given to later requests', async () => {
     const answers: ((value: string) => void)[] = []
     const { cache } = fixture(() => new Promise(resolve => answers.push(resolve)))

@@ -1,3 +1,4 @@
+import { bytesOfPolicies } from '../../gateway/keys/key-rules.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
@@ -15,6 +16,10 @@ export interface FamilyRulesDeps {
 }
 
 const agentsCachedMax = 50_000
+/** Maximum number of bytes of cached rules. The rules of one agent may have some tens of kilobytes. Decision 0654 says why. */
+const agentsCachedBytesMax = 64 * 1024 * 1024
+/** Bytes of an entry in memory without the rules. */
+const entryBytes = 256
 
 /**
  * Collects the rules that bind the calls of an agent: its own rules and the rules of every agent above it. They are cached by agent, so a change of
@@ -24,9 +29,10 @@ export class FamilyRules {
   readonly #policies: ExpiringCache<number, Policies>
 
   constructor({ clock, controlLog, cacheTtlMs, load }: FamilyRulesDeps) {
-    this.#policies = new ExpiringCache({ max: agentsCachedMax, ttlMs: cacheTtlMs, clock, load })
+    const bytes = { max: agentsCachedBytesMax, sizeOf: (policies: Policies) => entryBytes + bytesOfPolicies(policies) }
+    this.#policies = new ExpiringCache({ max: agentsCachedMax, bytes, ttlMs: cacheTtlMs, clock, load })
     controlLog.on(news => {
-      if (news.kind === 'agent_changed') this.#policies.invalidate(Number(news.ref))
+      if (news.kind === 'agent_changed' || news.kind === 'agent_revoked') this.#policies.invalidate(Number(news.ref))
     })
     controlLog.onGap(() => this.#policies.clear())
   }

@@ -264,17 +264,26 @@ export class AgentTokens {
   }
 
   #admit(claims: AgentClaims): AgentPrincipal | Promise<AgentPrincipal> {
+    const tokenIds = claims.via.length === 0 ? [claims.jti] : [claims.jti, ...claims.via]
+    // The rules of a revoked agent are not loaded, so that they take no place in the cache.
+    this.#checkEnd(claims, tokenIds)
     const key = this.#deps.keys.byId(claims.key_id)
     const policies = this.#deps.policiesOf(claims.agent.id, claims.agent.ancestors)
-    if (!(key instanceof Promise) && !(policies instanceof Promise)) return this.#principal(claims, key, policies)
-    return Promise.all([key, policies]).then(([foundKey, foundPolicies]) => this.#principal(claims, foundKey, foundPolicies))
+    if (!(key instanceof Promise) && !(policies instanceof Promise)) return this.#principal(claims, tokenIds, key, policies)
+    return Promise.all([key, policies]).then(([foundKey, foundPolicies]) => {
+      this.#checkEnd(claims, tokenIds)
+      return this.#principal(claims, tokenIds, foundKey, foundPolicies)
+    })
   }
 
-  #principal(claims: AgentClaims, key: KeyRecord | null, policies: readonly CallPolicy[] | null): AgentPrincipal {
-    const { agent } = claims
+  /** Throws when the agent or the token was revoked. */
+  #checkEnd({ agent }: AgentClaims, tokenIds: readonly string[]): void {
     this.#deps.killSwitch.check(agent.id, agent.epoch, agent.ancestors)
-    const tokenIds = claims.via.length === 0 ? [claims.jti] : [claims.jti, ...claims.via]
     this.#deps.revokedTokens.check(tokenIds)
+  }
+
+  #principal(claims: AgentClaims, tokenIds: readonly string[], key: KeyRecord | null, policies: readonly CallPolicy[] | null): AgentPrincipal {
+    const { agent } = claims
     if (key === null || key.orgId !== claims.org || key.state !== 'active') throw refused('key_revoked')
     if (policies === null) throw refused('token_invalid')
     this.#deps.keys.touch(key)

@@ -37,6 +37,7 @@ export interface KeySecrets {
 export function recordOf(row: KeyRow | null, tiers: TierLimits): KeyRecord | null {
   if (row === null) return null
   const { id, orgId, userId, role, workspaceId, name, scope, rpmLimit, dailyLimit } = row
+  const state = stateOf(row)
   return {
     id,
     orgId,
@@ -48,8 +49,9 @@ export function recordOf(row: KeyRow | null, tiers: TierLimits): KeyRecord | nul
     limits: { rpmLimit, dailyLimit },
     isTrial: tierOf(row.tier, tiers) === 'trial',
     capabilities: row.capabilities ?? [],
-    policies: policiesOf(row),
-    state: stateOf(row),
+    // A revoked key makes no call, so the cache does not keep its rules.
+    policies: state === 'revoked' ? [] : policiesOf(row),
+    state,
     expiresAtMs: row.expiresAt?.getTime() ?? null,
     secrets: secretsOf(row),
   }

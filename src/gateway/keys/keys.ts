@@ -11,7 +11,7 @@ import { isOfMember } from '../orgs/members/member-news.ts'
 import { KeyUse } from './inactivity/key-use.ts'
 import { keyPrefix, looksLikeKey, newKey } from './key-format.ts'
 import { asPresented, type KeyRecord, knowsSecret, recordOf } from './key-record.ts'
-import { overlapDaysMax, type TierLimits } from './key-rules.ts'
+import { bytesOfPolicies, overlapDaysMax, type TierLimits } from './key-rules.ts'
 import { type AllowLimits, type CreatedKey, changeKey, endKey, type KeyChanges, lockedKey, makeKey, type NewKey, type WriteTools } from './key-writes.ts'
 import { beginTrials, findForAuth, findIdByHash, keyExists, promoteKeys, rotateKey, setCredited } from './queries.ts'
 
@@ -53,6 +53,10 @@ export interface RotatedKey {
 }
 
 const keysCachedMax = 50_000
+/** Maximum number of bytes of cached keys. The rules of one key may have some tens of kilobytes. Decision 0654 says why. */
+const keysCachedBytesMax = 128 * 1024 * 1024
+/** Bytes of a record in memory without its rules. */
+const recordBytes = 1024
 /**
  * A hash always belongs to the same key id, so the cache may keep the pair for a long time. The record says whether the hash still opens
  * the key.
@@ -86,6 +90,7 @@ export class Keys {
     })
     this.#records = new ExpiringCache({
       max: keysCachedMax,
+      bytes: { max: keysCachedBytesMax, sizeOf: record => recordBytes + bytesOfPolicies(record.policies) },
       ttlMs: deps.cacheTtlMs,
       clock,
       load: async id => {

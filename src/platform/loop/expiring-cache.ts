@@ -30,6 +30,8 @@ export interface ExpiringCacheOptions<K, V> {
    * these are counted apart and drop no value.
    */
   readonly max: number
+  /** Maximum number of bytes of all values. A value that alone is larger is not stored. Without it, a value must have a bound of its own. */
+  readonly bytes?: { readonly max: number; readonly sizeOf: (value: V) => number } | undefined
   readonly ttlMs: number
   /** How long a missing value is cached. The default is a tenth of `ttlMs`. */
   readonly negativeTtlMs?: number
@@ -52,7 +54,8 @@ export class ExpiringCache<K extends string | number, V> {
 
   constructor(options: ExpiringCacheOptions<K, V>) {
     this.#options = options
-    this.#entries = new LRUCache({ max: options.max })
+    const { max, bytes } = options
+    this.#entries = new LRUCache(bytes === undefined ? { max } : { max, maxSize: bytes.max, sizeCalculation: ({ value }) => bytes.sizeOf(value) })
     this.#missing = new LRUCache({ max: options.max })
   }
 
@@ -78,6 +81,11 @@ export class ExpiringCache<K extends string | number, V> {
     const entry = this.#entries.get(key)
     if (entry !== undefined && entry.expiresAtMs > this.#options.clock.monotonicMs()) return entry.value
     return this.#isMissing(key) ? null : undefined
+  }
+
+  /** Number of bytes of all values, as `sizeOf` counts them. */
+  get sizeBytes(): number {
+    return this.#entries.calculatedSize
   }
 
   /** Drops the value. A load that began earlier does not store an outdated one. Other keys are not concerned. */
