@@ -31,6 +31,19 @@ export interface OrgRoutingsDeps {
 }
 
 const orgsCachedMax = 20_000
+/** Maximum number of bytes of cached settings. The lists of models of saved keys and the chains of one organisation may have megabytes. */
+const cachedBytesMax = 128 * 1024 * 1024
+/** Bytes in memory of a value without its texts, and of a text without its characters. */
+const valueBytes = 2_048
+const textBytes = 32
+
+/** Returns about how many bytes of memory the settings take. */
+export function bytesOfRouting({ savedKeys, customRoutes, chains }: OrgRouting): number {
+  let bytes = valueBytes * (1 + savedKeys.size + customRoutes.size)
+  for (const { models } of savedKeys.values()) for (const id of models) bytes += textBytes + 2 * id.length
+  for (const steps of chains.values()) for (const step of steps) bytes += 2 * textBytes + 2 * step.model.length
+  return bytes
+}
 
 /**
  * Caches the routing settings of each organisation. This process sees a change immediately. Other processes see it within a second. If the event is
@@ -40,7 +53,13 @@ export class OrgRoutings {
   readonly #cache: ExpiringCache<number, OrgRouting>
 
   constructor(deps: OrgRoutingsDeps) {
-    this.#cache = new ExpiringCache({ max: orgsCachedMax, ttlMs: deps.cacheTtlMs, clock: deps.clock, load: orgId => load(orgId, deps) })
+    this.#cache = new ExpiringCache({
+      max: orgsCachedMax,
+      bytes: { max: cachedBytesMax, sizeOf: bytesOfRouting },
+      ttlMs: deps.cacheTtlMs,
+      clock: deps.clock,
+      load: orgId => load(orgId, deps),
+    })
     deps.controlLog.on(news => {
       if (news.kind === orgRoutingChanged || news.kind === deps.settingsChanged) this.#cache.invalidate(Number(news.ref))
     })

@@ -23,6 +23,7 @@ export function splitOwnId(modelId: string, catalog: CatalogSnapshot): { readonl
   return provider?.byok && upstreamModelShape.test(upstreamModel) ? { provider, upstreamModel } : null
 }
 
+type OwnParts = NonNullable<ReturnType<typeof splitOwnId>>
 type OwnRequest = Pick<ResolveRequest, 'org' | 'kind'> & { readonly fields: Pick<ResolveRequest['fields'], 'upstreamKey'> }
 
 /**
@@ -33,8 +34,12 @@ type OwnRequest = Pick<ResolveRequest, 'org' | 'kind'> & { readonly fields: Pick
 export function ownModel(modelId: string, { org, fields, kind }: OwnRequest, catalog: CatalogSnapshot): Model | null {
   const parts = splitOwnId(modelId, catalog)
   if (parts === null) return kind === 'chat' ? unlistedClaude(modelId, catalog) : null
-  const { provider, upstreamModel } = parts
-  if (fields.upstreamKey === null && !org.savedKeys.get(provider.id)?.models.includes(upstreamModel)) return null
+  if (fields.upstreamKey === null && !org.savedKeys.get(parts.provider.id)?.models.includes(parts.upstreamModel)) return null
+  return ofOwnKey(modelId, parts, kind, catalog)
+}
+
+/** Returns the model of `provider/model-id` for a key that serves it. */
+function ofOwnKey(modelId: string, { provider, upstreamModel }: OwnParts, kind: OwnRequest['kind'], catalog: CatalogSnapshot): Model {
   const twin = twinOf(provider.id, upstreamModel, catalog)
   const route: Route = {
     modelId,
@@ -88,11 +93,13 @@ function claudeProvider(catalog: CatalogSnapshot): Provider | null {
   return provider
 }
 
-/** Returns every model that the providers' lists show for the organisation's saved keys, as `provider/model-id`. */
+/** Returns every model that the providers' lists show for the organisation's saved keys, as `provider/model-id`. The time is linear in their number. */
 export function discoveredModels(org: OrgRouting, catalog: CatalogSnapshot): readonly Model[] {
-  const asking = { org, fields: { upstreamKey: null }, kind: 'chat' } as const
   const ids = [...org.savedKeys].flatMap(([providerId, { models }]) => models.map(model => `${providerId}/${model}`))
-  return ids.flatMap(id => (catalog.models.has(id) ? [] : (ownModel(id, asking, catalog) ?? [])))
+  return ids.flatMap(id => {
+    const parts = catalog.models.has(id) ? null : splitOwnId(id, catalog)
+    return parts === null ? [] : [ofOwnKey(id, parts, 'chat', catalog)]
+  })
 }
 
 /**

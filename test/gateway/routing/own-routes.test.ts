@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { CustomRoute } from '../../../src/gateway/byok/org-credentials.ts'
 import { routeId, stateKeyOf } from '../../../src/gateway/catalog/model.ts'
+import { bytesOfRouting } from '../../../src/gateway/routing/org-routing.ts'
+import { discoveredModels } from '../../../src/gateway/routing/own-models.ts'
 import type { ResolveRequest } from '../../../src/gateway/routing/plan.ts'
 import { resolve } from '../../../src/gateway/routing/resolve.ts'
 import type { RoutingWorld } from '../../../src/gateway/routing/routing-world.ts'
@@ -38,6 +40,24 @@ describe('a saved key', () => {
       'two/m platform key of two',
     ])
     expect(attempts(asking('m', { upstreamKey: 'sent', provider: 'two' }, { org: withKey('two', { alwaysUse: true }) }), world())).toEqual(['two/m own sent'])
+  })
+})
+
+describe('the models that saved keys serve', () => {
+  test('the list looks at each model once, and the size of cached settings counts every id', () => {
+    let looks = 0
+    const ids = Array.from({ length: 2_000 }, (_, index) => `model-${index}`)
+    const models: string[] = Object.assign([...ids, 'm'], {
+      includes(id: string) {
+        looks++
+        return ids.includes(id)
+      },
+    })
+    const org = withKey('away', { models })
+    const found = discoveredModels(org, world().catalog)
+    expect([found.length, found[0]?.id, found.at(-1)?.id, looks]).toEqual([2_001, 'away/model-0', 'away/m', 0])
+    expect(bytesOfRouting(org)).toBeGreaterThan(2_000 * 2 * 'model-0'.length)
+    expect(bytesOfRouting(withKey('away'))).toBeLessThan(10_000)
   })
 })
 
