@@ -113,7 +113,11 @@ export const activityEndpoints = {
     output: z.object({
       ...span,
       totals: z.object(keyUse),
-      keys: z.array(z.object({ ...namedKey, prefix: z.string().nullable(), ...keyUse })),
+      keys: z.array(z.object({ ...namedKey, prefix: z.string().nullable(), ...keyUse })).describe('At most 1,000; keys with usage first.'),
+      other_keys: z
+        .object({ count: z.int(), ...keyUse })
+        .nullable()
+        .describe('The sum of further keys with usage; null: none.'),
     }),
     errors: ['database_unavailable'],
     handle: ({ usageOverview }, _, call) => usageOverview.byKey(call.principal.orgId),

@@ -8,8 +8,11 @@ import { type KeySumsRow, sumByDayAndModel, sumByKey } from './usage-queries.ts'
 import { lastDays, usualDays, weeksIn } from './usage-span.ts'
 import { type Figures, figuresOf, sumOf, type TotalsRow } from './usage-totals.ts'
 
-/** Maximum number of keys without usage in the overview. The newest of them are shown. All keys with usage are shown. */
-const unusedKeysMax = 1_000
+/**
+ * Maximum number of keys in the overview. Keys with usage come first, and the rest of them is one sum. ORG_KEYS counts no revoked key, so there may be any number
+ * of keys with usage. Decision 0655 says why.
+ */
+const keysShownMax = 1_000
 
 interface KeyUse {
   today: Figures
@@ -23,6 +26,8 @@ export interface UsageByKey {
   totals: KeyUse
   /** For calls without a key, `key_id` and `revoked` are null. */
   keys: (KeyUse & { key_id: number | null; name: string | null; prefix: string | null; revoked: boolean | null })[]
+  /** The sum of the keys that are not in `keys`, and their number. Null when all keys with usage are in `keys`. */
+  other_keys: (KeyUse & { count: number }) | null
 }
 
 export interface UsageByDay {
@@ -46,26 +51,23 @@ export class UsageOverview {
     this.#deps = deps
   }
 
-  /** Returns usage by key, most used first: today in India, and the 30 days that end today. The totals are the sums of the keys. */
+  /** Returns usage by key, most used first: today in India, and the 30 days that end today. The totals are the sums of all keys. */
   async byKey(orgId: number): Promise<UsageByKey> {
     const { db, clock, journal } = this.#deps
     await journal.flushNow()
     const { from, to } = lastDays(usualDays, clock.nowMs())
     const { headTo, tailFrom } = weeksIn({ from, to })
-    const rows = await db.many(sumByKey, orgId, from, headTo, tailFrom, to, unusedKeysMax)
+    const rows = await db.many(sumByKey, orgId, from, headTo, tailFrom, to, keysShownMax)
     const todays = rows.map(todayOf)
+    const others = rows.find(row => row.others > 0)
     return {
       from,
       to,
       totals: { today: figuresOf(sumOf(todays)), last_30_days: figuresOf(sumOf(rows)) },
-      keys: rows.map(row => ({
-        key_id: row.keyId,
-        name: row.name,
-        prefix: row.prefix,
-        revoked: row.keyId === null ? null : row.revoked,
-        today: figuresOf(todayOf(row)),
-        last_30_days: figuresOf(row),
-      })),
+      keys: rows
+        .filter(row => row !== others)
+        .map(row => ({ key_id: row.keyId, name: row.name, prefix: row.prefix, revoked: row.keyId === null ? null : row.revoked, ...useOf(row) })),
+      other_keys: others === undefined ? null : { count: others.others, ...useOf(others) },
     }
   }
 
@@ -78,6 +80,8 @@ export class UsageOverview {
     return { from, to, days: rows.map(row => ({ day: row.day, model: row.model, ...figuresOf(row) })) }
   }
 }
+
+const useOf = (row: KeySumsRow): KeyUse => ({ today: figuresOf(todayOf(row)), last_30_days: figuresOf(row) })
 
 function todayOf(row: KeySumsRow): TotalsRow {
   return {

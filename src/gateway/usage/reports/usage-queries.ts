@@ -84,6 +84,8 @@ export interface KeySumsRow extends TotalsRow {
   readonly name: string | null
   readonly prefix: string | null
   readonly revoked: boolean | null
+  /** The number of keys that this row adds up. 0 in the row of one key. */
+  readonly others: number
   readonly todayRequests: bigint
   readonly todayErrors: bigint
   readonly todayPromptTokens: bigint
@@ -96,8 +98,14 @@ export interface KeySumsRow extends TotalsRow {
 
 const today = (column: string): string => `coalesce(sum(${column}) filter (where day = $5::date), 0)::bigint`
 
-/** Returns every key with usage in the span. Also returns the newest active keys without usage. */
-export const sumByKey = statement<[orgId: number, from: string, headTo: string, tailFrom: string, to: string, unusedMax: number], KeySumsRow>(
+const todayColumns = ['Requests', 'Errors', 'PromptTokens', 'CompletionTokens', 'ValueUinr', 'CostUinr', 'CachedTokens', 'CacheWriteTokens']
+const sumNames = [...todayColumns.map(name => `"${name.charAt(0).toLowerCase()}${name.slice(1)}"`), ...todayColumns.map(name => `"today${name}"`)]
+
+/**
+ * Returns the calls without a key and the keys with the most usage in the span, up to a number of rows, and one row that adds up all others. When fewer
+ * keys have usage, it also returns the newest active keys without usage.
+ */
+export const sumByKey = statement<[orgId: number, from: string, headTo: string, tailFrom: string, to: string, max: number], KeySumsRow>(
   'usage.sum_by_key',
   `with used as (
      select key_id, ${sumColumns}, ${today('requests')} as "todayRequests", ${today('errors')} as "todayErrors",
@@ -105,15 +113,19 @@ export const sumByKey = statement<[orgId: number, from: string, headTo: string, 
        ${today('value_uinr')} as "todayValueUinr", ${today('cost_uinr')} as "todayCostUinr",
        ${today('cached_tokens')} as "todayCachedTokens", ${today('cache_write_tokens')} as "todayCacheWriteTokens"
      from (${keySums('usage_days_by_key')}) as s group by key_id),
+   ranked as (select used.*, row_number() over (order by key_id = 0 desc, "valueUinr" desc, "requests" desc, key_id desc) as place from used),
    unused as (
      select k.id from api_keys k
-     where k.org_id = $1::int and k.revoked_at is null and not exists (select 1 from used u where u.key_id = k.id) order by k.id desc limit $6::int)
-   select nullif(u.key_id, 0) as "keyId", k.name as "name", k.prefix as "prefix", k.revoked_at is not null as "revoked", u."requests", u."errors",
-     u."promptTokens", u."completionTokens", u."valueUinr", u."costUinr", u."cachedTokens", u."cacheWriteTokens", u."todayRequests", u."todayErrors",
-     u."todayPromptTokens", u."todayCompletionTokens", u."todayValueUinr", u."todayCostUinr", u."todayCachedTokens", u."todayCacheWriteTokens"
-   from used u left join api_keys k on k.org_id = $1::int and k.id = u.key_id
+     where k.org_id = $1::int and k.revoked_at is null and not exists (select 1 from used u where u.key_id = k.id)
+     order by k.id desc limit greatest(0, $6::int - (select count(*) from used)))
+   select nullif(u.key_id, 0) as "keyId", k.name as "name", k.prefix as "prefix", k.revoked_at is not null as "revoked", 0 as "others",
+     ${sumNames.map(name => `u.${name}`).join(', ')}
+   from ranked u left join api_keys k on k.org_id = $1::int and k.id = u.key_id where u.place <= $6::int
    union all
-   select k.id, k.name, k.prefix, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+   select null, null, null, null, count(*)::int, ${sumNames.map(name => `sum(u.${name})::bigint`).join(', ')}
+   from ranked u where u.place > $6::int having count(*) > 0
+   union all
+   select k.id, k.name, k.prefix, false, 0, ${sumNames.map(() => '0').join(', ')}
    from unused join api_keys k on k.org_id = $1::int and k.id = unused.id
    order by "valueUinr" desc, "requests" desc, "keyId" desc nulls last`,
 )
