@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import { startOfIstDayMs } from '../../platform/values/ist-time.ts'
-import type { AuditFilter, AuditTrail } from './audit.ts'
+import { type AuditFilter, type AuditTrail, auditScanMax } from './audit.ts'
 
 const row = endpointOf<{ audit: AuditTrail }>()
 
@@ -52,7 +52,15 @@ export const auditEndpoints = {
     tag: 'audit',
     summary: 'Who did what to what, from where and when, newest first. For owners, admins and holders of audit:view.',
     input: { query },
-    output: z.object({ entries: z.array(entry), next_before: z.int().nullable().describe('Send it as before for the next page; null: this was the last.') }),
+    output: z.object({
+      entries: z.array(entry),
+      next_before: z
+        .int()
+        .nullable()
+        .describe(
+          `Send it as before for the next page; null: this was the last. With filters a page looks at ${auditScanMax} lines and may be short, or empty, before that.`,
+        ),
+    }),
     errors: ['bad_request', 'forbidden', 'database_unavailable'],
     handle: ({ audit }, { query: asked }, call) => audit.list(call.principal.orgId, filterOf(asked), asked.limit ?? pageDefault),
   }),

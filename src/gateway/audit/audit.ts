@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Queryable, Tx } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
-import { deleteOldLines, endLine, insertLine, type LineRow, listLines } from './queries.ts'
+import { deleteOldLines, endLine, insertLine, type LineRow, type ScannedRow, scanInstallationLines, scanLines, scanStep } from './queries.ts'
 
 export interface AuditDeps {
   readonly db: Db
@@ -49,6 +49,10 @@ export interface AuditEntry {
   readonly outcome: string | null
 }
 
+/** Maximum number of lines that one page with filters looks at. */
+export const auditScanMax = 20_000
+/** Steps of the scan for a page without filters, and for the first lines of a page with filters. They have more lines than a page. */
+const firstSteps = 3
 const dayMs = 24 * 3600 * 1000
 /** Maximum number of lines that one statement deletes. It is also the maximum number of statements in one sweep. */
 const sweepBatch = 5_000
@@ -93,13 +97,30 @@ export class AuditTrail {
 
   /**
    * Returns lines of an organisation, newest first. When `orgId` is null, returns the lines of the installation. `next_before` is the cursor of the
-   * next page.
+   * next page. A page with filters looks at `auditScanMax` lines, so it may be short, or empty, before the last page.
    */
   async list(orgId: number | null, filter: AuditFilter, limit: number): Promise<{ entries: AuditEntry[]; next_before: number | null }> {
+    const entries: AuditEntry[] = []
+    let before = filter.before ?? null
+    for (const steps of [firstSteps, auditScanMax / scanStep - firstSteps]) {
+      const rows = await this.#scan(orgId, { ...filter, before }, limit - entries.length + 1, steps)
+      for (const row of rows) {
+        if (row.id === null) continue
+        if (entries.length === limit) return { entries, next_before: entries.at(-1)?.id ?? null }
+        entries.push(entryOf(row))
+      }
+      const [scan] = rows
+      if (scan === undefined || scan.isEnd) return { entries, next_before: null }
+      before = scan.endId
+    }
+    return { entries, next_before: Number(before) }
+  }
+
+  #scan(orgId: number | null, filter: AuditFilter, limit: number, steps: number): Promise<ScannedRow[]> {
     const { before = null, actorKind = null, actorId = null, act = null, from = null, to = null } = filter
-    const rows = await this.#deps.db.many(listLines, orgId, before, actorKind, actorId, act, from, to, limit + 1)
-    const shown = rows.slice(0, limit)
-    return { entries: shown.map(entryOf), next_before: rows.length > limit ? Number(shown.at(-1)?.id ?? 0n) : null }
+    const filters = [before, actorKind, actorId, act, from, to] as const
+    const { db } = this.#deps
+    return orgId === null ? db.many(scanInstallationLines, ...filters, limit, steps) : db.many(scanLines, orgId, ...filters, limit, steps)
   }
 
   /** Deletes lines older than AUDIT_KEEP_DAYS and returns their number. */
