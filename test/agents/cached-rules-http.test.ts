@@ -22,7 +22,7 @@ describe('rules in memory', () => {
     const before = app.db.roundTrips
     for (const token of tokens) {
       const refused = await app.call('GET', '/v1/me/whoami', undefined, { token })
-      expect([refused.status, refused.json.error.reason]).toEqual([401, 'agent_revoked'])
+      expect([refused.status, refused.json.reason]).toEqual([401, 'agent_revoked'])
     }
     expect(app.db.roundTrips - before).toBeLessThan(tokens.length)
   })

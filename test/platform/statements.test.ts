@@ -56,7 +56,6 @@ const exceptions: Readonly<Record<string, string>> = {
   'once.end_by_event': 'flush of one process over all organisations, by the ids of its events',
   'once.end_of_dead': 'keys of one dead process over all organisations',
   'once.delete_expired': 'sweep of what has run out in all organisations',
-  'audit.scan_lines': 'compares the pair of organisation and id with parameters',
   'audit.scan_installation_lines': 'for the operator, lines of no organisation',
   'audit.end_line': 'by the id of a line that the caller began',
   'audit.delete_old_lines': 'sweep of what is too old in all organisations',

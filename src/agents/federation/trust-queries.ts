@@ -102,8 +102,8 @@ export const insertTrust = statement<
   TrustRow
 >(
   'trust.insert',
-  `insert into agent_trust
-     (org_id, name, issuer, audience, subject, claims, jwks_uri, jwks, jwks_digest, agent_id, key_id, scopes, ttl_s, created_by, created_at)
+  `insert into agent_trust (
+     org_id, name, issuer, audience, subject, claims, jwks_uri, jwks, jwks_digest, agent_id, key_id, scopes, ttl_s, created_by, created_at)
    values ($1::int, $2::text, $3::text, $4::text, $5::text, $6::jsonb, $7::text, $8::jsonb, encode(sha256(convert_to(($8::jsonb)::text, 'UTF8')), 'hex'),
      $9::int, $10::int, $11::text[], $12::int, $13::int, $14::timestamptz)
    returning ${columns}`,

@@ -152,13 +152,13 @@ function pageOf(value: unknown, rows: readonly { readonly id: number }[]): Page 
  * hundred kilobytes. Decision 0651 says why.
  */
 function withStars({ page, ids, marksAt }: Page, starred: ReadonlySet<number>): PublicPage {
-  const marks = ids.flatMap((id, index) => (starred.has(id) ? [index] : []))
+  const marks = marksAt.filter((_, index) => starred.has(ids[index] ?? 0))
   return {
     etag: etagOf(createHash('sha256').update(`${page.etag} ${marks.join(' ')}`)),
     maxAgeSeconds: page.maxAgeSeconds,
     get bytes() {
       const bytes = Buffer.from(page.bytes)
-      for (const index of marks) bytes.write(marked, marksAt[index] ?? 0)
+      for (const at of marks) bytes.write(marked, at)
       return bytes
     },
   }
