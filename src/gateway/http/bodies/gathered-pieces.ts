@@ -39,4 +39,10 @@ export class GatheredPieces {
     this.#end = 0
     this.#next(room.subarray(0, end))
   }
+
+  /** Forgets the pieces that have been gathered so far. */
+  drop(): void {
+    this.#room = null
+    this.#end = 0
+  }
 }
