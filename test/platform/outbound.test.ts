@@ -165,4 +165,48 @@ describe('outbound', () => {
       expect(connections).toBe(before)
     })
   })
+
+  describe('a server that sends informational replies', () => {
+    let sent = 0
+    let peer: ReturnType<typeof createTcpServer>
+    /** What the server does with a request. */
+    let answer: (write: (text: string) => boolean) => void = () => {}
+    beforeAll(async () => {
+      peer = createTcpServer(socket => {
+        socket.on('error', () => {})
+        socket.on('data', () => answer(text => !socket.destroyed && socket.write(text)))
+      })
+      await new Promise<void>(done => peer.listen(0, '127.0.0.1', done))
+    })
+    afterAll(() => new Promise(done => peer.close(done)))
+    const url = () => `http://127.0.0.1:${(peer.address() as AddressInfo).port}/`
+    const hint = 'HTTP/1.1 103 Early Hints\r\n\r\n'
+
+    test('some of them precede the reply, and a server that sends more than 64 is given up', async () => {
+      const client = outbound()
+      answer = write => write(`${hint.repeat(64)}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok`)
+      const { status, body } = await client.toProvider({ method: 'GET', url: url(), headers: {} })
+      expect([status, String(await body.buffer(10))]).toEqual([200, 'ok'])
+      answer = write => write(`${hint.repeat(65)}HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok`)
+      await expect(client.toProvider({ method: 'GET', url: url(), headers: {} })).rejects.toThrow('informational replies without end')
+    })
+
+    test('they do not extend the wait for the first byte', async () => {
+      const client = outbound()
+      const waiting = new Set<NodeJS.Timeout>()
+      answer = write => {
+        const timer = setInterval(() => {
+          if (write(hint)) sent++
+          else clearInterval(timer)
+        }, 200)
+        waiting.add(timer)
+      }
+      const request = { method: 'GET' as const, url: url(), headers: {}, headersTimeoutMs: 1500 }
+      await expect(client.toProvider(request)).rejects.toMatchObject({ code: 'UND_ERR_HEADERS_TIMEOUT' })
+      for (const timer of waiting) clearInterval(timer)
+      // The bound of their number was not reached.
+      expect(sent).toBeGreaterThan(0)
+      expect(sent).toBeLessThan(64)
+    })
+  })
 })

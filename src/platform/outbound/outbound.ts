@@ -7,7 +7,7 @@ import { lookup as dnsLookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { Agent, type Dispatcher } from 'undici'
 import type { CancelSignal } from '../loop/cancellation.ts'
-import { dispatch, type OutboundReply } from './upstream-body.ts'
+import { dispatch, type OutboundReply, type ReadingRules } from './upstream-body.ts'
 import { makeUrlGuard, type UrlGuard } from './url-guard.ts'
 
 export interface OutboundRequest {
@@ -86,8 +86,9 @@ export function openOrigin(origin: string, { lookup, connectionsMax, connectTime
   const connect = { timeout: connectTimeoutMs, noDelay: true, lookup }
   const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs, keepAliveMaxTimeout: userKeepAliveMaxMs }
   const agent = new Agent({ connect, connections: connectionsMax, pipelining: 1, ...timeouts })
+  const rules = { refusesFine: true, headersTimeoutMs: silenceMs }
   return {
-    send: ({ signal, ...request }) => dispatch(agent, { origin, ...request }, signal, true),
+    send: ({ signal, ...request }) => dispatch(agent, { origin, ...request }, signal, rules),
     retire: () => void agent.close().catch(() => undefined),
     close: () => void agent.destroy().catch(() => undefined),
   }
@@ -111,13 +112,15 @@ export function createOutbound(options: OutboundOptions): Outbound {
   // There are two agents. A connection to an address that OUTBOUND_ALLOW permits is never used for a URL that it does not permit.
   const permitted = new Agent({ ...toUsers, connect: { ...connect, lookup: resolve } })
   const guarded = new Agent({ ...toUsers, connect: { ...connect, lookup: guard.lookup } })
+  const ofProviders = { refusesFine: false, headersTimeoutMs: options.firstByteTimeoutMs }
+  const ofUsers = { ...ofProviders, refusesFine: true }
   return {
     guard,
-    toProvider: request => send(providers, request),
+    toProvider: request => send(providers, request, ofProviders),
     async toUserUrl(request) {
       const url = new URL(request.url)
       guard.check(url)
-      return send(guard.isAllowed(url) ? permitted : guarded, request, true)
+      return send(guard.isAllowed(url) ? permitted : guarded, request, ofUsers)
     },
     async close() {
       await Promise.all([providers, permitted, guarded].map(agent => agent.destroy()))
@@ -139,11 +142,11 @@ function parts(url: string): { origin: string; path: string } {
   return found
 }
 
-function send(dispatcher: Dispatcher, request: OutboundRequest, refusesFine = false): Promise<OutboundReply> {
+function send(dispatcher: Dispatcher, request: OutboundRequest, rules: ReadingRules): Promise<OutboundReply> {
   const { origin, path } = parts(request.url)
   const options: Dispatcher.DispatchOptions = { origin, path, method: request.method, headers: request.headers }
   if (request.body !== undefined) options.body = request.body
   if (request.headersTimeoutMs !== undefined) options.headersTimeout = request.headersTimeoutMs
   if (request.bodyTimeoutMs !== undefined) options.bodyTimeout = request.bodyTimeoutMs
-  return dispatch(dispatcher, options, request.signal, refusesFine)
+  return dispatch(dispatcher, options, request.signal, rules)
 }

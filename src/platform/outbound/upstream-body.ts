@@ -1,4 +1,5 @@
-import type { Dispatcher } from 'undici'
+import { type Dispatcher, errors } from 'undici'
+import { systemClock } from '../clock.ts'
 import { BodyPieces } from '../loop/body-pieces.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
 import { isTooFine } from '../loop/fine-pieces.ts'
@@ -61,21 +62,33 @@ const turnMaxBytes = 32 * 1024
 const chunkMinBytes = 256
 /** A longer chunk is returned in parts. */
 const partMaxBytes = 16 * 1024
+/** Maximum number of informational replies (1xx) before the reply. A server that is at work may send one every few seconds. */
+const informationalMax = 64
+
+/** How the replies of a client are read. */
+export interface ReadingRules {
+  /** A body that is cut too finely breaks off. */
+  readonly refusesFine: boolean
+  /** Longest wait for the status of a reply, in milliseconds, unless the request has its own. 0: no limit. */
+  readonly headersTimeoutMs: number
+}
+
+const usualRules: ReadingRules = { refusesFine: false, headersTimeoutMs: 0 }
 
 /**
  * Sends a request with undici. Resolves with status, headers and a body that the reader pulls, or that flows to it. It is used instead of `request()`,
- * because undici's stream costs more than the whole relay. Backpressure: the socket is paused above 16 unread chunks or 128 KiB of them. With `refusesFine`, a
- * body that is cut too finely breaks off.
+ * because undici's stream costs more than the whole relay. Backpressure: the socket is paused above 16 unread chunks or 128 KiB of them. Rejects after more
+ * than 64 informational replies. They do not extend the wait for the status.
  */
 export function dispatch(
   dispatcher: Dispatcher,
   options: Dispatcher.DispatchOptions,
   signal: CancelSignal | undefined,
-  refusesFine = false,
+  rules: ReadingRules = usualRules,
 ): Promise<OutboundReply> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason)
-    const exchange = new Exchange(resolve, reject, signal, refusesFine)
+    const exchange = new Exchange(resolve, reject, signal, rules, options.headersTimeout ?? rules.headersTimeoutMs)
     dispatcher.dispatch(options, exchange)
   })
 }
@@ -121,9 +134,20 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   readonly #refusesFine: boolean
   #receivedPieces = 0
   #receivedBytes = 0
+  readonly #headersTimeoutMs: number
+  #sentAtMs = 0
+  #informational = 0
+  #stopWait: (() => void) | null = null
 
-  constructor(resolve: (reply: OutboundReply) => void, reject: (error: unknown) => void, signal: CancelSignal | undefined, refusesFine: boolean) {
+  constructor(
+    resolve: (reply: OutboundReply) => void,
+    reject: (error: unknown) => void,
+    signal: CancelSignal | undefined,
+    { refusesFine }: ReadingRules,
+    headersTimeoutMs: number,
+  ) {
     this.#refusesFine = refusesFine
+    this.#headersTimeoutMs = headersTimeoutMs
     this.#resolve = resolve
     this.#reject = reject
     this.#signal = signal
@@ -132,13 +156,32 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    this.#sentAtMs = systemClock.monotonicMs()
     if (this.#failed) controller.abort(asError(this.#error))
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: OutboundReply['headers']): void {
-    if (status < 200) return
+    if (status < 200) {
+      this.#inform()
+      return
+    }
     this.#started = true
+    this.#stopWait?.()
     this.#resolve({ status, headers, body: this })
+  }
+
+  /**
+   * Counts an informational reply. undici begins its wait for the status with each of them, so from the first one on a timer of this exchange ends the wait.
+   * Decision 0661 says why.
+   */
+  #inform(): void {
+    if (++this.#informational > informationalMax) {
+      this.#abort(new Error('the server sends informational replies without end'))
+      return
+    }
+    if (this.#stopWait !== null || this.#headersTimeoutMs === 0) return
+    const leftMs = this.#headersTimeoutMs - (systemClock.monotonicMs() - this.#sentAtMs)
+    this.#stopWait = systemClock.after(Math.max(0, leftMs), () => this.#abort(new errors.HeadersTimeoutError()))
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -383,6 +426,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
 
   #done(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#stopWait?.()
     this.#wakeReader()
     this.#wakeRoom?.()
   }
