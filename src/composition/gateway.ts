@@ -47,6 +47,7 @@ import { isBilling } from '../platform/config.ts'
 import { isEmbedded } from '../platform/db/embedded/db-embedded.ts'
 import type { Jobs } from '../platform/db/jobs.ts'
 import type { Inflight } from '../platform/loop/inflight.ts'
+import { StreamTurns } from '../platform/loop/stream-turns.ts'
 import { AudioLengths } from '../platform/media/audio-length.ts'
 import { ImageScaler } from '../platform/media/image-scaler.ts'
 import { createOutbound, type Outbound } from '../platform/outbound/outbound.ts'
@@ -128,10 +129,11 @@ interface RunState {
 
 /** Constructs a whole gateway. When the construction fails, it stops the sandbox and closes outbound connections before it throws. */
 export async function createApp(deps: AppDeps): Promise<App> {
-  const outbound = outboundOf(deps)
+  const turns = new StreamTurns(deps.clock)
+  const outbound = outboundOf(deps, turns)
   const started = await startCatalog({ ...deps, outbound })
   try {
-    return await createServices({ ...deps, ...started, outbound })
+    return await createServices({ ...deps, ...started, outbound, turns })
   } catch (error) {
     await started.stopSandbox()
     await outbound.close()
@@ -140,12 +142,13 @@ export async function createApp(deps: AppDeps): Promise<App> {
 }
 
 /** Constructs the parts that need the catalog: domains, state of routes, services and edges. */
-async function createServices(deps: AppDeps & StartedCatalog & { readonly outbound: Outbound }): Promise<App> {
-  const { config, db, catalog, outbound } = deps
+async function createServices(deps: AppDeps & StartedCatalog & { readonly outbound: Outbound; readonly turns: StreamTurns }): Promise<App> {
+  const { config, db, catalog, outbound, turns } = deps
   const state: RunState = { baseUrl: config.BASE_URL ?? '', isDraining: false, isRetiring: false }
   const snapshot = (): CatalogSnapshot => catalog.snapshot
   const watched = await watchProcess(deps, snapshot)
   const domains = await createDomains({ ...deps, storeWatch: watched.stores }, () => state.baseUrl)
+  turns.divideBy(domains.founders.known)
   const routes = createRouteState(deps, domains, snapshot)
   const { circuits, health } = routes
   catalog.showHealth(id => ({ available: circuits.available(id), maintenance: health.inMaintenance(id) }))
@@ -217,12 +220,13 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   }
 }
 
-function outboundOf({ config, lookup }: AppDeps): Outbound {
+function outboundOf({ config, lookup }: AppDeps, turns: StreamTurns): Outbound {
   return createOutbound({
     connectTimeoutMs: config.CONNECT_TIMEOUT_MS,
     firstByteTimeoutMs: config.FIRST_BYTE_TIMEOUT_MS,
     streamIdleTimeoutMs: config.STREAM_IDLE_TIMEOUT_MS,
     allow: config.OUTBOUND_ALLOW,
+    turns,
     ...(lookup ? { lookup } : {}),
   })
 }

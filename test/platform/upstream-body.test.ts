@@ -1,5 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/platform/clock.ts'
+import { StreamTurns } from '../../src/platform/loop/stream-turns.ts'
 import { dispatch } from '../../src/platform/outbound/upstream-body.ts'
 
 test('HARD-03 the socket of a provider is paused above 128 KiB of unread bytes, and resumed when the reader continues', async () => {
@@ -77,7 +79,7 @@ test('a nudge ends a waiting read with an empty chunk, and the body continues af
 })
 
 /** A dispatched reply whose data the test brings itself. */
-async function scripted() {
+async function scripted(turns = new StreamTurns(systemClock)) {
   let handler: Dispatcher.DispatchHandler = {}
   const seen = { isPaused: false, isAborted: false, resumes: 0 }
   const dispatcher = {
@@ -101,7 +103,7 @@ async function scripted() {
       seen.isAborted = true
     },
   } as unknown as Dispatcher.DispatchController
-  const reply = dispatch(dispatcher, { path: '/', method: 'GET' }, undefined)
+  const reply = dispatch(dispatcher, { path: '/', method: 'GET' }, undefined, { refusesFine: false, headersTimeoutMs: 0, turns })
   handler.onRequestStart?.(controller, null)
   handler.onResponseStart?.(controller, 200, {}, 'OK')
   const { body } = await reply
@@ -181,4 +183,58 @@ test('a burst flows in turns of about 32 KiB, and the socket is paused while it 
   expect([takenBytes, seen.resumes]).toEqual([20 * chunk.length, 1])
   end()
   expect(await flow).toBe('ended')
+})
+
+test('HARD-03 the bodies of many calls have a bound of bytes together in one turn, and each of them gets its bytes in order', async () => {
+  let nowMs = 0
+  const turns = new StreamTurns({ monotonicMs: () => nowMs })
+  const chunks = 8
+  const taken: string[] = []
+  const bodies = await Promise.all(Array.from({ length: 20 }, () => scripted(turns)))
+  const flows = bodies.map(({ body }, index) =>
+    body.flow(chunk => {
+      taken.push(`${index}:${chunk[0]}`)
+      // The work on 8 KiB takes a millisecond.
+      nowMs += 1
+      return true
+    }, index),
+  )
+  for (let count = 0; count < chunks; count++) for (const { come } of bodies) come(Buffer.alloc(8 * 1024, count))
+  // More than 64 KiB arrived in this turn.
+  expect(taken).toHaveLength(9)
+  const perTurn: number[] = []
+  while (taken.length < bodies.length * chunks) {
+    const before = taken.length
+    await new Promise(resolve => setImmediate(resolve))
+    perTurn.push(taken.length - before)
+  }
+  // A turn ends after 4 ms. A part that has begun by then has at most 32 KiB, and 8 KiB beyond.
+  expect(Math.max(...perTurn)).toBeLessThanOrEqual(3 + 5)
+  bodies.forEach(({ end }, index) => {
+    end()
+    expect(taken.filter(one => one.startsWith(`${index}:`))).toEqual(Array.from({ length: chunks }, (_, count) => `${index}:${count}`))
+  })
+  expect(new Set(await Promise.all(flows))).toEqual(new Set(['ended']))
+})
+
+test('a body of another organisation does not wait behind all bodies of one that brings much', async () => {
+  let nowMs = 0
+  const turns = new StreamTurns({ monotonicMs: () => nowMs })
+  const order: number[] = []
+  const bodies = await Promise.all(Array.from({ length: 11 }, () => scripted(turns)))
+  bodies.forEach(({ body, come }, index) => {
+    void body.flow(
+      chunk => {
+        order.push(index)
+        nowMs += chunk.length / 1024
+        return true
+      },
+      index === 10 ? 2 : 1,
+    )
+    for (let count = 0; count < 8; count++) come(Buffer.alloc(index === 10 ? 100 : 16 * 1024))
+  })
+  const before = order.length
+  while (!order.includes(10)) await new Promise(resolve => setImmediate(resolve))
+  // One part of the other organisation came first.
+  expect(new Set(order.slice(before, order.indexOf(10)))).toEqual(new Set([0]))
 })

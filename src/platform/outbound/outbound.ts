@@ -6,7 +6,9 @@
 import { lookup as dnsLookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { Agent, type Dispatcher } from 'undici'
+import { systemClock } from '../clock.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
+import { StreamTurns } from '../loop/stream-turns.ts'
 import { dispatch, type OutboundReply, type ReadingRules } from './upstream-body.ts'
 import { makeUrlGuard, type UrlGuard } from './url-guard.ts'
 
@@ -42,6 +44,8 @@ export interface OutboundOptions {
   readonly connectionsMax?: number
   /** Resolves the hosts of URLs from users. Default: the resolver of the machine. */
   readonly lookup?: LookupFunction
+  /** Divides the event loop between streams that bring much. Default: turns of these clients alone. */
+  readonly turns?: StreamTurns
 }
 
 /** A request to an origin with connections of its own. */
@@ -86,7 +90,7 @@ export function openOrigin(origin: string, { lookup, connectionsMax, connectTime
   const connect = { timeout: connectTimeoutMs, noDelay: true, lookup }
   const timeouts = { headersTimeout: silenceMs, bodyTimeout: silenceMs, keepAliveMaxTimeout: userKeepAliveMaxMs }
   const agent = new Agent({ connect, connections: connectionsMax, pipelining: 1, ...timeouts })
-  const rules = { refusesFine: true, headersTimeoutMs: silenceMs }
+  const rules = { refusesFine: true, headersTimeoutMs: silenceMs, turns: new StreamTurns(systemClock) }
   return {
     send: ({ signal, ...request }) => dispatch(agent, { origin, ...request }, signal, rules),
     retire: () => void agent.close().catch(() => undefined),
@@ -112,7 +116,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
   // There are two agents. A connection to an address that OUTBOUND_ALLOW permits is never used for a URL that it does not permit.
   const permitted = new Agent({ ...toUsers, connect: { ...connect, lookup: resolve } })
   const guarded = new Agent({ ...toUsers, connect: { ...connect, lookup: guard.lookup } })
-  const ofProviders = { refusesFine: false, headersTimeoutMs: options.firstByteTimeoutMs }
+  const turns = options.turns ?? new StreamTurns(systemClock)
+  const ofProviders = { refusesFine: false, headersTimeoutMs: options.firstByteTimeoutMs, turns }
   const ofUsers = { ...ofProviders, refusesFine: true }
   return {
     guard,

@@ -4,6 +4,7 @@ import { BodyPieces } from '../loop/body-pieces.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
 import { isTooFine } from '../loop/fine-pieces.ts'
 import { nextTurn } from '../loop/next-turn.ts'
+import { StreamTurns } from '../loop/stream-turns.ts'
 import type { RoomOfReply } from './held-replies.ts'
 
 /** The body of an upstream reply. Read it once, as chunks or as a whole, or destroy it. Decision 0081 gives the reasons. */
@@ -18,8 +19,9 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   /**
    * Passes the next chunks to `take` as they arrive, without a wait in between. Resolves with 'stopped' when `take` returns false, with 'nudged' after a
    * nudge, and with 'ended' at the end of the body. Rejects when the body breaks off, or with the error of `take`. Later chunks wait for the next read.
+   * Bodies that bring much share the event loop, and the organisations `orgId` of their calls take turns.
    */
-  flow(take: (chunk: Uint8Array) => boolean): Promise<FlowEnd>
+  flow(take: (chunk: Uint8Array) => boolean, orgId?: number): Promise<FlowEnd>
   /** Closes the connection. A pending read rejects. */
   destroy(): void
   /**
@@ -71,9 +73,10 @@ export interface ReadingRules {
   readonly refusesFine: boolean
   /** Longest wait for the status of a reply, in milliseconds, unless the request has its own. 0: no limit. */
   readonly headersTimeoutMs: number
+  readonly turns: StreamTurns
 }
 
-const usualRules: ReadingRules = { refusesFine: false, headersTimeoutMs: 0 }
+const usualRules: ReadingRules = { refusesFine: false, headersTimeoutMs: 0, turns: new StreamTurns(systemClock) }
 
 /**
  * Sends a request with undici. Resolves with status, headers and a body that the reader pulls, or that flows to it. It is used instead of `request()`,
@@ -134,6 +137,9 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   readonly #refusesFine: boolean
   #receivedPieces = 0
   #receivedBytes = 0
+  readonly #turns: StreamTurns
+  /** The organisation whose call reads the body. Null: it is not known. */
+  #orgId: number | null = null
   readonly #headersTimeoutMs: number
   #sentAtMs = 0
   #informational = 0
@@ -143,10 +149,11 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     resolve: (reply: OutboundReply) => void,
     reject: (error: unknown) => void,
     signal: CancelSignal | undefined,
-    { refusesFine }: ReadingRules,
+    { refusesFine, turns }: ReadingRules,
     headersTimeoutMs: number,
   ) {
     this.#refusesFine = refusesFine
+    this.#turns = turns
     this.#headersTimeoutMs = headersTimeoutMs
     this.#resolve = resolve
     this.#reject = reject
@@ -190,7 +197,8 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
       this.#abort(new Error('the reply comes in pieces that are too small'))
       return
     }
-    if (this.#flow !== null && this.#chunks.length === 0 && !this.#isResting && chunk.length <= partMaxBytes) this.#take(this.#flow, chunk)
+    const isNext = this.#chunks.length === 0 && !this.#isResting && chunk.length <= partMaxBytes && !this.#turns.isSpent
+    if (this.#flow !== null && isNext) this.#take(this.#flow, chunk)
     else this.#keep(controller, chunk)
     this.#wakeReader()
   }
@@ -231,7 +239,8 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     this.#done()
   }
 
-  flow(take: (chunk: Uint8Array) => boolean): Promise<FlowEnd> {
+  flow(take: (chunk: Uint8Array) => boolean, orgId?: number): Promise<FlowEnd> {
+    if (orgId !== undefined) this.#orgId = orgId
     return new Promise((resolve, reject) => {
       this.#flow = { take, resolve, reject }
       this.#pump()
@@ -247,13 +256,19 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
       reject(error)
     }
     this.#isTaking = false
-    this.#turnBytes += Math.max(chunk.length, chunkMinBytes)
+    const bytes = Math.max(chunk.length, chunkMinBytes)
+    this.#turnBytes += bytes
+    this.#turns.spend(bytes)
     if (this.#turnBytes > turnMaxBytes && this.#flow !== null) this.#rest()
   }
 
   /** Passes on what has arrived, and then waits for more. It ends the flow when nothing more can come. */
   #pump(): void {
     for (let flow = this.#flow; flow !== null && !this.#isResting; flow = this.#flow) {
+      if (this.#chunks.length > 0 && this.#turns.isSpent) {
+        this.#rest()
+        return
+      }
       const chunk = this.#nextPart()
       if (chunk !== undefined) {
         this.#unreadBytes -= chunk.length
@@ -282,7 +297,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #rest(): void {
     this.#isResting = true
     this.#turnBytes = 0
-    setImmediate(() => {
+    this.#turns.rest(this.#orgId, () => {
       this.#isResting = false
       this.#pump()
     })

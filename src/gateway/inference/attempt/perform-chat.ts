@@ -225,7 +225,7 @@ async function firstOfStream(reply: OutboundReply, attemptContext: AttemptContex
     if (lacking === null) return true
     reply.body.destroy()
     throw noRoomError(lacking)
-  })
+  }, attemptContext.context.orgId)
   let { first } = begin
   if (first !== null && 'failure' in first) return first
   if (end === 'ended' && !adapter.failed) {

@@ -50,7 +50,7 @@ async function relay(answer: BytesAnswer, { meter, signal, onEnd }: BytesRelayDe
       if (end === 'stopped') await sink.room()
       if (sink.isGone) return
       signal.throwIfAborted()
-      end = await body.flow(take)
+      end = await body.flow(take, meter.orgId)
       if (lacking !== null) {
         await settle('cut')
         const frame = reading.fail(faultOf(noRoomEnd(lacking)))

@@ -93,7 +93,7 @@ async function relay(answer: StreamAnswer, deps: Relay, sink: StreamSink): Promi
       if (cutter.frame !== null) break
       if (cutter.wanted !== null && (adapter.atBoundary || cutter.expired)) break
       deps.isWaiting = true
-      const end = await body.flow(lane.take)
+      const end = await body.flow(lane.take, meter.orgId)
       deps.isWaiting = false
       if (departure?.hasLeft === true || end === 'ended') break
     }
