@@ -42,7 +42,8 @@ describe('the rules for audio calls', () => {
       [[file, ['file', clip()], model], 'one file'],
       [[file, model, ['model', 'other']], '"model"'],
       [[file, model, ['temperature', 'hot']], '"temperature"'],
-      [[file, model, ['prompt', 'x'.repeat(20_000)], ['keywords', 'y'.repeat(20_000)]], '"prompt"'],
+      [[file, model, ['prompt', 'x'.repeat(20_000)], ['keywords', 'y'.repeat(20_000)]], 'more than 32000 characters. Send a shorter "prompt"'],
+      [[file, model, ['prompt', '👋'.repeat(31_000)], ['keywords', 'y'.repeat(1000)]], 'more than 32000 characters. Send a shorter "prompt"'],
       [[file, model, ...Array.from({ length: 5 }, () => ['known_speaker_references[]', 'data:,'] as const)], '"known_speaker_references"'],
       [[file, model, ['stream', 'maybe']], '"stream"'],
       [[file, model, ['exclude', '[']], '"exclude"'],
@@ -56,14 +57,15 @@ describe('the rules for audio calls', () => {
       [{ input: undefined }, '"input"'],
       [{ input: '' }, '"input"'],
       [{ input: 5 }, '"input"'],
-      [{ input: 'x'.repeat(4097) }, '4097'],
+      [{ input: 'x'.repeat(4097) }, '"input" has more than 4096 characters'],
+      [{ input: '👋'.repeat(4097) }, '"input" has more than 4096 characters'],
       [{ model: undefined }, '"model"'],
       [{ voice: '' }, '"voice"'],
       [{ speed: 9 }, '"speed"'],
       [{ response_format: 'midi' }, '"response_format"'],
       [{ stream_format: 'x' }, '"stream_format"'],
       [{ instructions: 1 }, '"instructions"'],
-      [{ instructions: 'x'.repeat(4097) }, '4097'],
+      [{ instructions: 'x'.repeat(4097) }, '"instructions" has more than 4096 characters'],
     ] as const
     for (const [body, named] of bodies) {
       const reply = await app.call('POST', '/v1/audio/speech', { model: 'test-speak', input: 'Hello', voice: 'hf_beta', ...body })
