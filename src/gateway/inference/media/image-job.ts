@@ -6,15 +6,14 @@ import { classifyFailure } from '../../providers/failure.ts'
 import type { ImageOutcome, ImageReply, ImageStyle, Job } from '../../providers/image-style.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Attempt } from '../../routing/plan.ts'
-import type { ImageParams } from '../../wire/images.ts'
 import { readRefusal } from '../attempt/refusals.ts'
 import { send } from '../attempt/send.ts'
-import { written } from '../attempt/written.ts'
 import type { InferenceDeps } from '../deps.ts'
 import type { ImagesRequest } from '../kinds/media/images-request.ts'
 import type { ClientError, Failed, ReplyHeaders } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 import type { ReplyRoom } from '../replies/reply-room.ts'
+import type { ImageRequestOf } from './image-requests.ts'
 
 /** The most polls in a row that may fail because the connection breaks. */
 const brokenLooksMax = 5
@@ -44,10 +43,11 @@ export type Drawn =
   | ClientError
   | Failed
 
-/** Asks for the requested pictures. Rejects with the signal's reason or the connection's error. */
-export async function draw(params: ImageParams, context: ImageJobContext): Promise<Drawn> {
+/** Asks for `n` pictures. Rejects with the signal's reason, the connection's error or the errors of `requestOf`. */
+export async function draw(n: number, requestOf: ImageRequestOf, context: ImageJobContext): Promise<Drawn> {
   const { attempt, style, target, request, signal, room, deps } = context
-  const outgoing = written(() => style.request(params, target, deps.ids.secret('brigade-', 24)))
+  const made = requestOf(n)
+  const outgoing = made instanceof Promise ? await made : made
   const reply = decodedReply(await send(attempt, outgoing, signal, deps), attempt.route.provider.userGiven === true)
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const given = await read(reply, room)

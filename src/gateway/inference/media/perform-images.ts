@@ -12,6 +12,7 @@ import { ImagesRequest } from '../kinds/media/images-request.ts'
 import type { ClientError, Failed, Performed, WholeAnswer } from '../replies/answer.ts'
 import { ReplyRoom } from '../replies/reply-room.ts'
 import { type Drawn, draw } from './image-job.ts'
+import { imageRequests } from './image-requests.ts'
 import { withheldParams } from './withheld-media.ts'
 
 /** The most bytes of all replies of one attempt: four large pictures as base64. */
@@ -36,11 +37,12 @@ export const performImages: Performer = async (attempt, context) => {
   const signal = AbortSignal.any([abortSignalOf(context.signal), deadline.signal])
   try {
     const { params, dropped } = withheldParams(request.params, attempt)
-    const batches = split(params.n, style.imagesPerRequest(target)).map(n => ({ ...params, n }))
+    const batches = split(params.n, style.imagesPerRequest(target))
+    const requestOf = imageRequests(params, { style, target, signal, deps })
     const maxBytes = attempt.route.provider.userGiven === true ? ownRepliesMaxBytes : repliesMaxBytes
     return await deps.heldReplies.run(context.orgId, async held => {
       const room = new ReplyRoom(maxBytes, held)
-      const ends = await Promise.allSettled(batches.map(batch => draw(batch, { attempt, style, target, request, signal, room, deps })))
+      const ends = await Promise.allSettled(batches.map(n => draw(n, requestOf, { attempt, style, target, request, signal, room, deps })))
       // Pictures that came before the end of the call are made, so they are charged.
       if (context.signal.aborted && !ends.some(isDrawn)) throw context.signal.reason
       return together(ends, dropped, attempt, request, Math.floor(deps.clock.nowMs() / 1000), deps.images.deadlineMs)
