@@ -5,12 +5,13 @@ import { bodyCases } from './cases-bodies.ts'
 import { generatedCases, seed } from './cases-generated.ts'
 import { storeCases } from './cases-stores.ts'
 import { streamCases } from './cases-streams.ts'
+import { turnCases } from './cases-turns.ts'
 import { type Field, heapMb, pauseMaxMs, type Seen, startField } from './field.ts'
 
 const isShort = process.env['HOSTILE_FORM'] === 'short'
 /** A row without hostile work. The other rows are compared with it. */
 const quiet: HostileCase = { name: 'nothing hostile', isShort: true, run: () => systemClock.sleep(isShort ? 3000 : 10_000).then(() => []) }
-const all: readonly HostileCase[] = [quiet, ...bodyCases, ...streamCases, ...storeCases, ...generatedCases]
+const all: readonly HostileCase[] = [quiet, ...bodyCases, ...streamCases, ...turnCases, ...storeCases, ...generatedCases]
 const only = process.env['HOSTILE_ONLY'] ?? ''
 // The quiet row always runs, because the limit of the other rows depends on it.
 const cases = all.filter(one => one === quiet || ((!isShort || one.isShort) && one.name.includes(only)))
