@@ -61,10 +61,9 @@ export class FormParts {
     this.#fields = []
     this.#files = []
     this.#gathered.drop()
+    // Nothing else refers to the parser. It is not destroyed, because it may be in the middle of a piece: its file would then report an error to nobody.
     parser?.removeAllListeners()
-    // The parser reports that the form is not complete.
     parser?.on('error', () => {})
-    parser?.destroy()
   }
 
   #parse(bytes: Buffer): void {
