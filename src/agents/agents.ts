@@ -365,9 +365,9 @@ export class Agents {
   }
 
   /**
-   * Returns the agent that a label names by id or exact name, or null. A revoked agent is returned only while no active agent has the name. The
-   * result is synchronous when it is cached. Throws 503 when this process has not read the control log for too long to know whether the agent is
-   * active. A label therefore cannot bypass the kill switch.
+   * Returns the agent that a label names by id or exact name, or null. An agent that another agent made is named by its id only. A revoked agent is
+   * returned only while no active agent has the name. The result is synchronous when it is cached. Throws 503 when this process has not read the control
+   * log for too long to know whether the agent is active. A label therefore cannot bypass the kill switch.
    */
   byLabel(orgId: number, label: string): LabelledAgent | null | Promise<LabelledAgent | null> {
     const key = labelKey(orgId, label)

@@ -189,11 +189,16 @@ const withAncestors = (condition: string): string =>
 
 export const findWithAncestors = statement<[orgId: number, agentId: number], AgentWithAncestors>('agents.find_with_ancestors', withAncestors('id = $2::int'))
 
-/** Finds an agent by id or exact name. A playground agent is not found, because only its person acts as it. An active agent wins over a revoked one, then an id wins over a name, then the newest agent wins. */
+/**
+ * Finds an agent by id or exact name. A name finds only agents that a person or a key made, because an agent chooses the names of its children. Decision
+ * 0673 says why. A playground agent is not found, because only its person acts as it. An active agent wins over a revoked one, then an id wins over a name,
+ * then the newest agent wins.
+ */
 export const findByLabel = statement<[orgId: number, agentId: number | null, name: string], AgentWithAncestors>(
   'agents.find_by_label',
   withAncestors(
-    `(id = $2::int or name = $3::text) and playground_user is null order by (status = 'active') desc, (id is not distinct from $2::int) desc, id desc`,
+    `(id = $2::int or (name = $3::text and parent_id is null)) and playground_user is null
+     order by (status = 'active') desc, (id is not distinct from $2::int) desc, id desc`,
   ),
 )
 

@@ -85,6 +85,7 @@ export const settings = {
   GST_BUSINESS_INVOICES: s('billing', 'bool', 'off', 'Organisations may give their GSTIN and get it on their invoices. Switch it on when you know what e-invoicing requires of your business.'),
   TRIAL_RPM: s('billing', 'int', '300', 'Requests a minute of a trial key, and the most it can be given.', 1),
   TRIAL_DAILY: s('billing', 'int', '2000', 'Requests a day of a trial key, and the most it can be given.', 1),
+  TRIAL_ORG_DAILY: s('billing', 'int', '0', 'Free requests a day of all trial keys together, in all organisations that one person made. 0: as TRIAL_DAILY.', 0),
   KEY_NOTICE_DAYS: s('limits', 'int', '14', 'Days between the notice and the disabling of an unused key.', 0),
   TEAM_ORGS_MAX: s('limits', 'int', '10', 'Team organisations that one person may make.', 1),
   MEMBERS_MAX: s('limits', 'int', '50', 'Members and open invitations of an organisation.', 1),

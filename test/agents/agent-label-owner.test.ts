@@ -45,4 +45,28 @@ describe('a key that names an agent', () => {
     await app.call('POST', `/v1/me/agents/${agent.id}/revoke`, undefined, { token: app.key })
     expect((await chat(await keyOf(bob, 'inference'), 'of-ann')).json.error.code).toBe('agent_revoked')
   })
+
+  test("the name of an agent's child stays a label of keys, so an agent cannot take over a label in use; the child's id names the child", async () => {
+    expect(await charged(app.key, 'checkout-prod')).toEqual([null, 'checkout-prod'])
+    const { id } = (await app.call('POST', '/v1/me/agents', { name: 'helper', may_delegate: true })).json
+    const token = (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token
+    const asHelper = (path: string, body?: object) => app.call('POST', `/v1/me/agents/${id}/children${path}`, body, { token })
+    const made = await asHelper('', { name: 'checkout-prod', max_output_tokens: 1, monthly_budget_inr: 0.000001 })
+    expect(made.status, made.text).toBe(201)
+    const child = made.json.agent.id
+    const unbound = async () => {
+      expect(await charged(app.key, 'checkout-prod')).toEqual([null, 'checkout-prod'])
+      expect(app.alpha.requests.at(-1)?.json).not.toHaveProperty('max_tokens')
+    }
+    const [sent, byId] = [app.alpha.requests.length, await chat(app.key, String(child))]
+    if (byId.status === 200) expect(app.alpha.requests[sent]?.json).toMatchObject({ max_tokens: 1 })
+    else expect(byId.json.error.code).toBe('agent_budget_exceeded')
+    await unbound()
+    expect((await asHelper(`/${child}/pause`)).status).toBe(200)
+    await unbound()
+    expect((await chat(app.key, String(child))).json.error.code).toBe('agent_paused')
+    expect((await asHelper(`/${child}/revoke`)).status).toBe(200)
+    await unbound()
+    expect((await chat(app.key, String(child))).json.error.code).toBe('agent_revoked')
+  })
 })

@@ -10,7 +10,7 @@ import { holdOf } from './charge/estimate.ts'
 import type { ChargedAgent } from './charge/meter.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
-import type { ParsedRequest } from './kinds/request.ts'
+import { type ParsedRequest, routedTokensOf } from './kinds/request.ts'
 
 /** A call before admission. */
 export interface AskedCall {
@@ -33,8 +33,8 @@ export interface AdmittedCall {
 
 /**
  * Plans a call and takes its first hold. The hold is taken in every budget, and also in the prepaid balance when a route of the plan uses the
- * platform's account. When the balance refuses, the function plans again with the organisation's own credentials only. It dials nothing. Returns
- * a promise only when the database must be asked. Throws all errors of `resolve` and of `Limits.admit`.
+ * platform's account. When the balance or the cap of free calls refuses, the function plans again with the organisation's own credentials only. It
+ * dials nothing. Returns a promise only when the database must be asked. Throws all errors of `resolve` and of `Limits.admit`.
  */
 export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall | Promise<AdmittedCall> {
   const { kind, parsed, principal, agent, org } = asked
@@ -44,7 +44,7 @@ export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall |
     fields: parsed.fields,
     org,
     policies: agent.policies,
-    promptTokens: parsed.promptTokens,
+    promptTokens: routedTokensOf(parsed),
     needs: parsed.needs,
     forwards: parsed.forwarded !== null,
     overflows: parsed.overflows === true,
@@ -55,13 +55,15 @@ export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall |
   const held = hold(plan, asked, deps)
   if (!(held instanceof Promise)) return held
   return held.catch((error: unknown) => {
-    const own = isOutOfCredit(error) ? resolveWithoutBalance(request, deps.resolve) : null
+    const own = isUnpaid(error) ? resolveWithoutBalance(request, deps.resolve) : null
     if (own === null) throw error
     return hold(own, asked, deps)
   })
 }
 
-const isOutOfCredit = (error: unknown): boolean => error instanceof GatewayError && error.code === 'insufficient_credits'
+/** Returns true when the platform's account pays nothing more for the caller: the balance is used up, or the free calls of a trial are. */
+const isUnpaid = (error: unknown): boolean =>
+  error instanceof GatewayError && (error.code === 'insufficient_credits' || error.errorName === 'trial_limit_reached')
 
 function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall, deps: InferenceDeps): AdmittedCall | Promise<AdmittedCall> {
   const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
@@ -78,6 +80,7 @@ function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall
     worstUinr,
     leastUinr: kind.hasOutput && request.maxTokens === null ? leastUinr : undefined,
     debitUinr: isDebited(principal, deps) ? debitUinr : null,
+    isFree: principal.isTrial === true && debitUinr !== null,
   })
   const admitted = (granted: Permit<UsageEvent>): AdmittedCall => {
     const held = withinStrictHold(kind, request, plan, granted.strictUinr)

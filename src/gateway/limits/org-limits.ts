@@ -11,7 +11,10 @@ import { countActiveAgents, countLiveKeys, deleteOrgLimits, findOrgLimits, lockO
 export type OrgLimitsView = { readonly [Name in keyof OrgLimitsRow]: number | null }
 
 /** The settings of these limits. */
-export type OrgLimitsConfig = Pick<Config, 'ORG_RPM' | 'ORG_RUNNING' | 'ORG_KEYS' | 'ORG_AGENTS' | 'ORG_STREAMS' | 'CACHE_TTL_MS'>
+export type OrgLimitsConfig = Pick<
+  Config,
+  'ORG_RPM' | 'ORG_RUNNING' | 'ORG_KEYS' | 'ORG_AGENTS' | 'ORG_STREAMS' | 'TRIAL_DAILY' | 'TRIAL_ORG_DAILY' | 'CACHE_TTL_MS'
+>
 
 /** The kind of the control news of a changed limit. The ref is the organisation's id. */
 export const orgLimitsChanged = 'org_limits_changed'
@@ -20,6 +23,12 @@ const orgsMax = 20_000
 const ttlMaxMs = 30_000
 /** No limits. */
 export const noOrgLimits: OrgLimitsView = { rpm: null, running: null, keys: null, agents: null, streams: null }
+
+/** What is cached of an organisation. */
+interface Known {
+  readonly limits: OrgLimitsView
+  readonly isFirst: boolean
+}
 
 export interface OrgLimitsOptions {
   readonly db: Db
@@ -31,7 +40,7 @@ export interface OrgLimitsOptions {
 /** The limits of organisations, cached for each organisation. Other processes learn of a change within a second. */
 export class OrgLimits {
   readonly #options: OrgLimitsOptions
-  readonly #cache: ExpiringCache<number, OrgLimitsView>
+  readonly #cache: ExpiringCache<number, Known>
   readonly #listeners: (() => void)[] = []
 
   constructor(options: OrgLimitsOptions) {
@@ -54,7 +63,16 @@ export class OrgLimits {
 
   /** Returns the limits in force. Throws when they are not cached and the database is away. */
   async of(orgId: number): Promise<OrgLimitsView> {
-    return (await this.#cache.get(orgId)) ?? noOrgLimits
+    return (await this.#cache.get(orgId))?.limits ?? noOrgLimits
+  }
+
+  /**
+   * Returns the number of free calls that the trial keys of the organisation's founder may make in a day together. Null for the oldest organisation, whose
+   * calls are the operator's own. Throws when the organisation is not cached and the database is away. Decision 0670 gives the reasons.
+   */
+  async trialDailyOf(orgId: number): Promise<number | null> {
+    const { TRIAL_ORG_DAILY, TRIAL_DAILY } = this.#options.config
+    return (await this.#cache.get(orgId))?.isFirst === true ? null : TRIAL_ORG_DAILY || TRIAL_DAILY
   }
 
   /** Sets the named limits, where 0 means no limit. `reset` first resets all limits to the settings. Throws `not_found`. */
@@ -67,7 +85,7 @@ export class OrgLimits {
       return { value: undefined, news: [{ kind: orgLimitsChanged, ref: String(orgId) }] }
     })
     this.#forget(orgId)
-    return (await this.#load(orgId)) ?? noOrgLimits
+    return (await this.#load(orgId))?.limits ?? noOrgLimits
   }
 
   /** Returns `allowOneMore` for keys or for agents. */
@@ -98,9 +116,9 @@ export class OrgLimits {
     for (const listener of this.#listeners) listener()
   }
 
-  async #load(orgId: number): Promise<OrgLimitsView | null> {
+  async #load(orgId: number): Promise<Known | null> {
     const row = await this.#options.db.maybe(findOrgLimits, orgId)
-    return row === null ? null : this.#inForce(row)
+    return row === null ? null : { limits: this.#inForce(row), isFirst: row.isFirst }
   }
 
   #inForce(row: OrgLimitsRow & { isFirst: boolean }): OrgLimitsView {

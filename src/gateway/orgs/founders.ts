@@ -70,7 +70,7 @@ export class Founders {
 
   /**
    * Returns a number for the founder, also of an organisation that has not called this process. The number is the negative id of a person, or the id
-   * of an organisation that is its own founder. This may query the database, so only background work may call it.
+   * of an organisation that is its own founder. This may query the database, so no call of a model may wait for it, except when it asks the database anyway.
    */
   async numberOf(orgId: number): Promise<number> {
     const person = /^user ([0-9]+)$/.exec((await this.of(orgId)) ?? '')?.[1]

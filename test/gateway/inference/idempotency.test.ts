@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { waitersMax } from '../../../src/gateway/inference/idempotency/key-waits.ts'
+import type { Db } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { propertyRuns } from '../../harness/property-runs.ts'
@@ -112,9 +114,9 @@ describe('Idempotency-Key', () => {
     expect((await chat({}, { token: agent.token })).status).toBe(200)
     expect((await chat({}, { token: agent.token })).json.error.code).toBe('idempotency_replayed')
     await flushed()
-    clock.advance(dayMs - 1000)
+    clock.advance(dayMs - 20_000)
     expect((await chat()).json.error.code).toBe('idempotency_replayed')
-    clock.advance(2000)
+    clock.advance(21_000)
     expect((await chat({ temperature: 1 })).status).toBe(200)
   })
 
@@ -144,6 +146,52 @@ describe('Idempotency-Key', () => {
     await flushed()
     await expect(create()).rejects.toMatchObject({ status: 409, code: 'idempotency_replayed' })
     expect(app.alpha.requests).toHaveLength(1)
+  })
+
+  test('many repeated calls share one poll of the database with growing pauses, and beyond the bound of an organisation they get 409 immediately', async () => {
+    const { orgId, key: token } = await app.otherOrg(`Repeating ${number}`)
+    const stranger = await app.otherOrg(`Patient ${number}`)
+    await app.gateway.app.orgLimits.set(orgId, { rpm: 0, running: 0 }, false)
+    const asked: string[] = []
+    const maybe: Db['maybe'] = app.db.maybe.bind(app.db)
+    const counting: Db['maybe'] = (wanted, ...params) => {
+      asked.push(wanted.name)
+      return maybe(wanted, ...params)
+    }
+    app.alpha.hold()
+    const first = chat({}, { token })
+    await app.alpha.arrived(1)
+    Object.assign(app.db, { maybe: counting })
+    try {
+      const codes: string[] = []
+      const repeats = Array.from({ length: waitersMax + 8 }, async () => {
+        const { json } = await chat({}, { token })
+        codes.push(json.error.code)
+      })
+      await until(() => codes.length >= 8)
+      expect(new Set(codes)).toEqual(new Set(['idempotency_in_progress']))
+      // The waiting calls of one organisation do not take the places of another one.
+      const others = [chat({}, { token: stranger.key }), chat({}, { token: stranger.key })]
+      await app.alpha.arrived(2)
+      const polls = () => asked.filter(name => name === 'once.find').length
+      const before = polls()
+      const beganMs = performance.now()
+      await until(() => performance.now() - beganMs > 1000)
+      // Two keys are polled. Without a shared poll, each of the waiting calls would ask 20 times a second.
+      expect(polls() - before).toBeLessThanOrEqual(20)
+      app.alpha.release()
+      expect((await first).status).toBe(200)
+      await flushed()
+      await Promise.all(repeats)
+      // On a slow machine, some calls have waited as long as they may.
+      expect(codes).toHaveLength(repeats.length)
+      expect(codes.filter(code => code === 'idempotency_replayed').length).toBeLessThanOrEqual(waitersMax)
+      expect(new Set(codes)).toEqual(new Set(['idempotency_in_progress', 'idempotency_replayed']))
+      expect((await Promise.all(others)).map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409])
+    } finally {
+      Object.assign(app.db, { maybe })
+    }
+    expect((await chat({}, { token })).json.error.code).toBe('idempotency_replayed')
   })
 
   test('concurrent calls with one idempotency key are made once', async () => {

@@ -5,7 +5,7 @@ import { statement } from '../../../src/platform/db/db.ts'
 import { ControlLog } from '../../../src/platform/db/db-control-log.ts'
 import { silentLog } from '../../../src/platform/observe/log.ts'
 import { systemIds } from '../../../src/platform/values/ids.ts'
-import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
+import { startApp, type TestApp, type TestReply, until } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 
 const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
@@ -90,6 +90,64 @@ describe('trial keys when billing is configured', () => {
     expect((await app.db.one(creditedAt, org.orgId)).at).toEqual(at)
     const mine = (await app.call('GET', '/me/keys', undefined, { cookie })).json.keys
     expect(mine.find((key: { id: number }) => key.id === stranger.id).tier).toBe('trial')
+  })
+})
+
+describe('the free calls of a trial', () => {
+  const freeCalls = 6
+  let app: TestApp
+  beforeAll(async () => {
+    app = await startApp({ env: { ...billing, TRIAL_ORG_DAILY: String(freeCalls) } })
+  })
+  afterAll(() => app.stop())
+
+  const chat = (token: string, body: object = {}) =>
+    app.call('POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5, ...body }, { token })
+  const made = async (cookie: string) => (await app.call('POST', '/me/keys', {}, { cookie })).json as { id: number; key: string }
+
+  test('all keys of an organisation share them, deleted keys count too, and so do other organisations of the same person', async () => {
+    const org = await app.otherOrg('Freeloader')
+    const cookie = await app.signIn(org.userId, org.orgId)
+    let served = 0
+    for (let i = 0; i < 2 * freeCalls; i++) {
+      const { id, key } = await made(cookie)
+      if ((await chat(key)).status === 200) served++
+      expect((await app.call('DELETE', `/me/keys/${id}`, undefined, { cookie })).status).toBeLessThan(300)
+    }
+    expect(served).toBe(freeCalls)
+    const refused = await chat(org.key)
+    expect([refused.status, refused.json.error.code, refused.json.scope, refused.json.limit_name]).toEqual([
+      429,
+      'daily_limit_reached',
+      'org',
+      'TRIAL_ORG_DAILY',
+    ])
+    expect(refused.json.error.message).toContain(`${freeCalls} free calls a day`)
+    expect([Number(refused.headers.get('retry-after')) > 0, refused.headers.get('x-should-retry')]).toEqual([true, 'false'])
+    const team = (await app.call('POST', '/me/orgs', { name: 'Freeloader again' }, { cookie })).json
+    const again = await made(await app.signIn(org.userId, team.id))
+    expect((await chat(again.key)).json.error.code).toBe('daily_limit_reached')
+    // Somebody else is not affected, and neither is the oldest organisation, which belongs to the operator.
+    const other = await app.otherOrg('Newcomer')
+    expect((await chat(other.key)).status).toBe(200)
+    for (let i = 0; i < freeCalls + 1; i++) expect((await chat(app.key)).status).toBe(200)
+  })
+
+  test('own provider keys go on when they are used up, also as the second choice of a call, and credit ends the limit', async () => {
+    const org = await app.otherOrg('Trying')
+    for (let i = 0; i < freeCalls; i++) expect((await chat(org.key)).status).toBe(200)
+    expect((await chat(org.key)).status).toBe(429)
+    const before = app.alpha.requests.length
+    expect((await chat(org.key, { upstream_key: 'sk-own-0001' })).status).toBe(200)
+    expect(app.alpha.requests.length).toBe(before + 1)
+    const cookie = await app.signIn(org.userId, org.orgId)
+    expect((await app.call('PUT', '/me/byok/alpha', { key: 'sk-saved-alpha-key-0001', always_use: false }, { cookie })).status).toBe(200)
+    const second = await chat(org.key)
+    expect([second.status, second.headers.get('x-br-provider')]).toEqual([200, 'alpha'])
+    expect((await app.call('DELETE', '/me/byok/alpha', undefined, { cookie })).status).toBeLessThan(300)
+    await until(async () => (await chat(org.key)).status === 429)
+    await app.gateway.app.operator.credits.give({ orgId: org.orgId, reason: 'grant', amountUinr: 10_000_000n, ref: 'first' })
+    expect((await chat(org.key)).status).toBe(200)
   })
 })
 

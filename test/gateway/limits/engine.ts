@@ -6,6 +6,7 @@ import { capChanged } from '../../../src/gateway/limits/budgets/budgets.ts'
 import type { AdmissionRequest } from '../../../src/gateway/limits/engine/admission.ts'
 import { createLimits, type LimitsEngine } from '../../../src/gateway/limits/engine/limits.ts'
 import type { JournalDisk } from '../../../src/gateway/limits/journal/journal-disk.ts'
+import { OrgLimits } from '../../../src/gateway/limits/org-limits.ts'
 import { insertUsageEvents } from '../../../src/gateway/usage/events/apply.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
 import { usageEventCodec } from '../../../src/gateway/usage/events/record-bytes.ts'
@@ -38,6 +39,8 @@ export interface EngineOptions {
   /** True: flushes run in a thread of their own, from dist. Default: TEST_FLUSH_THREAD. */
   readonly flushThread?: boolean
   readonly log?: Log
+  /** True: organisations have the limits of the settings. The oldest organisation of the database is exempt, and one that it does not have is not. */
+  readonly orgLimits?: boolean
 }
 
 export async function startEngine(db: Db, options: EngineOptions = {}): Promise<TestEngine> {
@@ -62,6 +65,7 @@ export async function startEngine(db: Db, options: EngineOptions = {}): Promise<
     ...((options.flushThread ?? process.env['TEST_FLUSH_THREAD'] === 'on') ? flushThreadOf({ db, clock, log }, () => 'http://brigade.test') : {}),
     appliers: [insertUsageEvents],
     codec: usageEventCodec,
+    ...(options.orgLimits === true ? { orgLimits: new OrgLimits({ db, clock, config, controlLog }) } : {}),
     ...(options.disk ? { disk: options.disk } : {}),
     followDatabaseClock: options.followDatabaseClock ?? false,
   })

@@ -8,6 +8,7 @@ export const charging: readonly ErrorName[] = [
   'idempotency_in_progress',
   'call_cap_exceeded',
   'daily_limit_reached',
+  'trial_limit_reached',
   'concurrency_limit_reached',
   'budget_exceeded',
   'budget_held',

@@ -11,6 +11,7 @@ import type { Principal } from '../../../platform/security/principal.ts'
 import { deriveKey } from '../../../platform/security/secrets.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
+import type { FounderOf } from '../../orgs/founders.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
 import {
   decideKey,
@@ -26,12 +27,12 @@ import {
   releaseKey,
   reserveKey,
 } from './idempotency-queries.ts'
+import { type KeyIdentity, KeyWaits } from './key-waits.ts'
 
 /** The lifetime of a key. */
 const keyLifeMs = 24 * 3600_000
 /** The time for which a second call waits for the first. */
 const waitMaxMs = 5000
-const pollMs = 50
 /** The most calls in doubt that a list returns. */
 const inDoubtMax = 100
 /** The interval between deletions of expired keys. */
@@ -67,6 +68,8 @@ export interface IdempotencyDeps {
   readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
+  /** Returns the founder of an organisation. Absent when each organisation counts for itself. */
+  readonly founderOf?: FounderOf
   readonly masterKey: Buffer
   /** Further keys under which a first call may have been recorded, while the master key is being changed. */
   readonly otherMasterKeys?: readonly Buffer[]
@@ -74,10 +77,7 @@ export interface IdempotencyDeps {
   processId(): bigint
 }
 
-interface KeyRef {
-  readonly orgId: number
-  readonly principal: string
-  readonly keyHash: Buffer
+interface KeyRef extends KeyIdentity {
   readonly bodyMac: Buffer
   /** The MACs of the same body under the other master keys. */
   readonly otherMacs: readonly Buffer[]
@@ -88,9 +88,11 @@ export class Idempotency {
   readonly #deps: IdempotencyDeps
   readonly #macKey: Buffer
   readonly #otherMacKeys: readonly Buffer[]
+  readonly #waits: KeyWaits
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps
+    this.#waits = new KeyWaits(deps)
     this.#macKey = deriveKey(deps.masterKey, 'idempotency')
     this.#otherMacKeys = (deps.otherMasterKeys ?? []).map(key => deriveKey(key, 'idempotency'))
   }
@@ -176,19 +178,28 @@ export class Idempotency {
   async #reserve(ref: KeyRef, eventId: string | null, { signal }: Call<Principal>): Promise<Date> {
     const { db, clock, processId } = this.#deps
     const { orgId, principal, keyHash, bodyMac } = ref
+    const macs = [bodyMac, ...ref.otherMacs]
     const deadlineMs = clock.monotonicMs() + waitMaxMs
+    const checkTaken = (taken: KeyRow): void => {
+      const refused = refusalOf(taken, macs, clock.monotonicMs() >= deadlineMs)
+      if (refused !== null) throw refused
+    }
     try {
       for (;;) {
-        const nowMs = clock.nowMs()
-        const at = new Date(nowMs)
-        if ((await db.maybe(reserveKey, orgId, principal, keyHash, bodyMac, eventId, processId(), at, new Date(nowMs + keyLifeMs))) !== null) return at
-        const taken = await db.maybe(findKey, orgId, principal, keyHash)
-        // The key may have been freed between the two statements.
-        if (taken === null) continue
-        const refused = refusalOf(taken, [bodyMac, ...ref.otherMacs], clock.monotonicMs() >= deadlineMs)
-        if (refused !== null) throw refused
-        await clock.sleep(pollMs)
+        let taken = this.#waits.peek(ref)
+        // The key of another body may have been freed since the last look.
+        if (taken === null || !isOfBody(taken, macs)) {
+          const nowMs = clock.nowMs()
+          const at = new Date(nowMs)
+          if ((await db.maybe(reserveKey, orgId, principal, keyHash, bodyMac, eventId, processId(), at, new Date(nowMs + keyLifeMs))) !== null) return at
+          taken = await db.maybe(findKey, orgId, principal, keyHash)
+          // The key may have been freed between the two statements.
+          if (taken === null) continue
+        }
+        checkTaken(taken)
+        const waited = await this.#waits.wait(ref, taken, deadlineMs, signal)
         signal.throwIfAborted()
+        if (waited !== null) checkTaken(waited)
       }
     } catch (error) {
       throw error instanceof DatabaseUnavailableError ? fail('database_unavailable', { cause: error }) : error
@@ -202,8 +213,9 @@ export class Idempotency {
 }
 
 /** Returns the refusal of a repeated call. Null when the first call still runs and there is time to wait for it. */
-function refusalOf({ bodyMac, state, usage }: KeyRow, asked: readonly Buffer[], isLate: boolean): GatewayError | null {
-  if (!asked.some(mac => mac.equals(bodyMac))) return fail('idempotency_mismatch')
+function refusalOf(taken: KeyRow, asked: readonly Buffer[], isLate: boolean): GatewayError | null {
+  const { state, usage } = taken
+  if (!isOfBody(taken, asked)) return fail('idempotency_mismatch')
   switch (state) {
     case 'finished':
       return fail('idempotency_replayed', { extra: { usage } })
@@ -217,6 +229,8 @@ function refusalOf({ bodyMac, state, usage }: KeyRow, asked: readonly Buffer[], 
       return isLate ? fail('idempotency_in_progress') : null
   }
 }
+
+const isOfBody = ({ bodyMac }: KeyRow, asked: readonly Buffer[]): boolean => asked.some(mac => mac.equals(bodyMac))
 
 /** Ends the keys of events when the events are written. It runs in the transaction of the flush, with the new events only. */
 export async function endOnceKeys(tx: Tx, events: readonly UsageEvent[]): Promise<readonly string[]> {

@@ -35,6 +35,8 @@ export interface AdmissionRequest {
    * its permit. Absent when the call cannot be bound.
    */
   readonly leastUinr?: bigint | undefined
+  /** True when the call may run on the platform's account free of charge, because its key is a trial key. Absent means false. */
+  readonly isFree?: boolean
   /** The most that the dearest route on the prepaid balance may cost at first. Null or absent when no route debits the balance. */
   readonly debitUinr?: bigint | null
 }
@@ -88,9 +90,10 @@ export interface Limits<E extends ChargedEvent = ChargedEvent> {
    */
   takeRate(principal: BearerPrincipal): void | Promise<void>
   /**
-   * Holds in the daily limit, in every budget, in the prepaid balance when a route debits it, and in every cap of concurrent calls, all or none.
-   * Throws `daily_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded`, `insufficient_credits` (or their
-   * `…_held` variants) with BUDX-04 evidence, `database_unavailable`, `journal_full`.
+   * Holds in the daily limit, in the free calls of a trial, in every budget, in the prepaid balance when a route debits it, and in every cap of
+   * concurrent calls, all or none.
+   * Throws `daily_limit_reached`, `trial_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded`,
+   * `insufficient_credits` (or their `…_held` variants) with BUDX-04 evidence, `database_unavailable`, `journal_full`.
    */
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>>
 }

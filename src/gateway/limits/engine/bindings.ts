@@ -10,6 +10,13 @@ import { areCapsOf, type RunningCap, runningCapsOf } from './counters/running.ts
 
 const bindingsMax = 20_000
 
+/** The cap of free calls a day, which all trial keys of a founder's organisations share. */
+export interface TrialCap {
+  /** A number for the founder: the negative id of a person, or the id of an organisation that is its own founder. */
+  readonly founder: number
+  readonly callsMost: number
+}
+
 /** The counters of one caller. */
 export interface Binding {
   readonly version: number
@@ -21,8 +28,8 @@ export interface Binding {
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
   /**
-   * The capped counters in the order in which they refuse: the daily limit, the budgets from the narrowest to the widest, the prepaid balance,
-   * then concurrent calls. Concurrent calls come last because waiting helps there.
+   * The capped counters in the order in which they refuse: the daily limit, the free calls of a trial, the budgets from the narrowest to the
+   * widest, the prepaid balance, then concurrent calls. Concurrent calls come last because waiting helps there.
    */
   readonly counters: readonly Counter[]
   readonly charge: Charge
@@ -48,7 +55,10 @@ export function scopesOf(request: Pick<AdmissionRequest, 'principal' | 'agentId'
 /** The cached bindings of callers. */
 export class Bindings {
   readonly #bindings = new LRUCache<string, Binding>({ max: bindingsMax })
-  /** The bindings of callers without agent, team and prepaid balance, so that their calls write no key. A principal lives as long as its key is cached. */
+  /**
+   * The bindings of callers without agent, team, prepaid balance and free calls, so that their calls write no key. A principal lives as long as its
+   * key is cached.
+   */
   readonly #plain = new WeakMap<BearerPrincipal, Binding>()
   readonly #budgets: BudgetCache
   readonly #counters: CounterTable
@@ -77,13 +87,15 @@ export class Bindings {
   }
 
   /** Finds the binding. It asks the database for budgets that are not cached. */
-  async load(request: AdmissionRequest, nowMs: number, orgRunning: number | null): Promise<Binding> {
+  async load(request: AdmissionRequest, nowMs: number, orgRunning: number | null, trial: TrialCap | null): Promise<Binding> {
     const refs = scopesOf(request)
     const entries = await this.#budgets.load(refs)
     const { principal } = request
     const { dailyLimit } = principal.limits
     const counters: Counter[] = []
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
+    // No organisation has a negative id, so this counter belongs to no organisation but to a person.
+    if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: 'trial' }, trial.callsMost, nowMs))
     for (const entry of entries) if (entry.capUinr !== null) counters.push(this.#budgeted(entry, nowMs))
     const prepaid = isPrepaid(request)
     if (prepaid) counters.push(this.#counters.get(orgRef(principal.orgId), 'prepaid', nowMs, 0n))
@@ -128,12 +140,12 @@ export class Bindings {
 const orgRef = (orgId: number): ScopeRef => ({ orgId, scope: 'org', scopeId: String(orgId) })
 
 const isPlain = (request: AdmissionRequest): boolean =>
-  request.agentId === null && request.agentAncestorIds.length === 0 && (request.teamId ?? null) === null && !isPrepaid(request)
+  request.agentId === null && request.agentAncestorIds.length === 0 && (request.teamId ?? null) === null && !isPrepaid(request) && request.isFree !== true
 
 const isPrepaid = ({ debitUinr }: AdmissionRequest): boolean => debitUinr !== undefined && debitUinr !== null
 
 function callerKey(request: AdmissionRequest): string {
   const { principal, agentId, agentAncestorIds } = request
   const ancestors = agentAncestorIds.length === 0 ? '' : agentAncestorIds.join('.')
-  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}`
+  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}${request.isFree === true ? '|free' : ''}`
 }

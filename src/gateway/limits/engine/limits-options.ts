@@ -49,6 +49,11 @@ export interface LimitsOptions<E extends ChargedEvent> {
   /** The limits of whole organisations. Absent when there are none. */
   readonly orgLimits?: OrgLimits
   /**
+   * Returns a number for the founder of an organisation, which is the same for all organisations of one person. Absent when each organisation counts for
+   * itself.
+   */
+  readonly founderNumberOf?: (orgId: number) => Promise<number>
+  /**
    * Makes the port that flushes the journals of a folder, for example in another thread. `nowMs` returns the time of the database's clock. Default:
    * this thread does the work.
    */

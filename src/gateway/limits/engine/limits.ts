@@ -16,7 +16,7 @@ import { noOrgLimits } from '../org-limits.ts'
 import { ParkedRecords } from '../parked-records.ts'
 import { Acquirer } from './acquire.ts'
 import type { AdmissionRequest, ChargedEvent, Limits, Permit } from './admission.ts'
-import { Bindings, scopesOf } from './bindings.ts'
+import { Bindings, scopesOf, type TrialCap } from './bindings.ts'
 import { Allowances } from './counters/allowances.ts'
 import { SpendIds, withoutRow } from './counters/counter-rows.ts'
 import { type Counter, CounterTable, isMoney } from './counters/counter-state.ts'
@@ -128,6 +128,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       acquirer: this.#acquirer,
       flusher: this.#flusher,
       orgLimits: async orgId => (await options.orgLimits?.of(orgId)) ?? noOrgLimits,
+      trialOf: orgId => this.#trialOf(orgId),
       giveBack: counters => this.#giveBack(counters),
       getInTouch: () => this.#getInTouch(),
     })
@@ -342,6 +343,12 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     this.#options.log.warn('database_went_back', { processId: String(this.#registry.id) })
     this.#counters.doubt(released)
     this.#wentBack = true
+  }
+
+  async #trialOf(orgId: number): Promise<TrialCap | null> {
+    const { orgLimits, founderNumberOf } = this.#options
+    const callsMost = (await orgLimits?.trialDailyOf(orgId)) ?? null
+    return callsMost === null ? null : { founder: (await founderNumberOf?.(orgId)) ?? orgId, callsMost }
   }
 
   #forget(counters: readonly Counter[]): void {

@@ -276,10 +276,11 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return !this.#tools.keepsSlices || counter.overdrawn || spent > amount || this.#tools.acquirer.returnsAtOnce(counter) ? amount : spent
   }
 
-  /** Returns the daily unit of the call. */
+  /** Returns the daily units of the call: one for its key, and one for the free calls of a trial. */
   #counts(): Amounts {
-    for (const { metric, id } of this.#counters) if (metric === 'daily' && id !== null) return [[id, 1n]]
-    return noAmounts
+    let counts = noAmounts
+    for (const { metric, id } of this.#counters) if (metric === 'daily' && id !== null) counts = [...counts, [id, 1n]]
+    return counts
   }
 
   #released(parts: readonly bigint[]): Amounts {

@@ -38,6 +38,13 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
       extra: { scope: counter.scope, limit: Number(note.cap), resets_at: resetsAt },
       ...(counter.scope === 'org' ? { message: `All keys of this organisation together may make ${note.cap} requests a minute (ORG_RPM).` } : {}),
     })
+  if (counter.metric === 'daily' && counter.scope === 'org')
+    return fail('trial_limit_reached', {
+      retryAfterSeconds: endSeconds,
+      headers,
+      extra: { scope: 'org', limit: Number(note.cap), limit_name: 'TRIAL_ORG_DAILY', resets_at: resetsAt },
+      message: `The trial keys of this organisation, and of others that the same person made, may make ${note.cap} free calls a day together (TRIAL_ORG_DAILY). It resets at ${resetsAt}. Top up to end the trial, or use your own provider key.`,
+    })
   if (counter.metric === 'daily')
     return fail('daily_limit_reached', { retryAfterSeconds: endSeconds, headers, extra: { limit: Number(note.cap), resets_at: resetsAt } })
   const extra = {

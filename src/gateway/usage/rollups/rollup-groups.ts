@@ -139,8 +139,8 @@ function addEvent({ sums, model, latencies }: Group, event: UsageEvent): void {
   if (model === null) return
   model.requests++
   model.tokens += prompt + completion
-  // Errors of the client, and calls that the gateway cut, are not failures of the model.
-  if (outcome === 'upstream_broke' || (outcome === 'failed' && status >= 500)) model.failed++
+  // Errors of the client, and calls that the gateway cut, are not failures of the model. A failure on an own key may be one of the key or of its account.
+  if (outcome === 'upstream_broke' || (outcome === 'failed' && status >= 500 && !event.byok)) model.failed++
   if (!isServed) return
   model.succeeded++
   if (completion === 0) return

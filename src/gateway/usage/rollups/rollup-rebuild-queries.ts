@@ -106,7 +106,7 @@ export const rebuildDay = [
     'usage.sum_up_model_days',
     `insert into model_days (day, model, shard, requests, tokens, succeeded, failed, written_tokens, written_ms)
      ${boundedEvents} select day, ${publicName}, 0, count(*), sum(prompt_tokens + completion_tokens), count(*) filter (where ${servedSql}),
-       count(*) filter (where outcome = 'upstream_broke' or (outcome = 'failed' and status >= 500)),
+       count(*) filter (where outcome = 'upstream_broke' or (outcome = 'failed' and status >= 500 and not byok)),
        coalesce(sum(completion_tokens) filter (where ${servedSql} and completion_tokens > 0), 0),
        coalesce(sum(latency_ms) filter (where ${servedSql} and completion_tokens > 0), 0)
      from events where ${onOurs} group by 1, 2`,

@@ -103,7 +103,7 @@ function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Reco
   const retryAfter = headers['retry-after']
   const isBudget = error.code === 'budget_exceeded' || error.code === 'agent_budget_exceeded'
   if (isBudget && headers['x-should-retry'] === 'false') return spentBudget
-  if (error.code === 'daily_limit_reached') return 'Do not retry before midnight IST: the daily limit of the key is reached.'
+  if (error.code === 'daily_limit_reached') return 'Do not retry before midnight IST: the daily limit is reached.'
   if (isBudget || error.status === 429) return afterTime(retryAfter ?? '5')
   if (retryAfter !== undefined) return afterTime(retryAfter)
   return nextSteps[error.code] ?? (error.status >= 500 ? 'Try again later; if it stays, report the request id.' : 'Change the call before you try again.')

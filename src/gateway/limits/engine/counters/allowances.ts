@@ -10,7 +10,7 @@ import type { Flusher } from '../../journal/flusher.ts'
 import type { OrgLimitsView } from '../../org-limits.ts'
 import { type Acquirer, FencedError, type Held } from '../acquire.ts'
 import type { AdmissionRequest, ChargedEvent, Limits, Permit } from '../admission.ts'
-import type { Binding, Bindings } from '../bindings.ts'
+import type { Binding, Bindings, TrialCap } from '../bindings.ts'
 import { CallPermit, type PermitTools } from '../permit.ts'
 import type { ProcessRegistry } from '../processes.ts'
 import { type Refused, refusalError } from '../refusal.ts'
@@ -33,6 +33,8 @@ export interface AllowancesOptions<E extends ChargedEvent> {
   readonly permitTools: PermitTools<E>
   /** Returns the limits of a whole organisation. */
   readonly orgLimits: (orgId: number) => Promise<Pick<OrgLimitsView, 'rpm' | 'running' | 'streams'>>
+  /** Returns the cap of free calls. Null when the organisation has none. */
+  readonly trialOf: (orgId: number) => Promise<TrialCap | null>
   /** Gives back the idle parts of counters immediately. */
   readonly giveBack: (counters: readonly Counter[]) => Promise<void>
   /** Makes a beat, or registers again when this process was fenced. Throws when the database is away. */
@@ -113,8 +115,10 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     for (let round = 1; ; round++) {
       try {
         const nowMs = registry.nowMs()
-        const { running: orgRunning } = await this.#options.orgLimits(request.principal.orgId)
-        const binding = await bindings.load(request, nowMs, orgRunning)
+        const { orgId } = request.principal
+        const { running: orgRunning } = await this.#options.orgLimits(orgId)
+        const trial = request.isFree === true ? await this.#options.trialOf(orgId) : null
+        const binding = await bindings.load(request, nowMs, orgRunning, trial)
         const { dailyLimit } = request.principal.limits
         const daily = binding.counters[0]
         if (dailyLimit !== null && daily !== undefined) await this.#follow(daily, dailyLimit)
