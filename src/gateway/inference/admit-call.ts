@@ -10,7 +10,7 @@ import { holdOf } from './charge/estimate.ts'
 import type { ChargedAgent } from './charge/meter.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
-import type { ParsedRequest } from './kinds/request.ts'
+import { type ParsedRequest, routedTokensOf } from './kinds/request.ts'
 
 /** A call before admission. */
 export interface AskedCall {
@@ -44,7 +44,7 @@ export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall |
     fields: parsed.fields,
     org,
     policies: agent.policies,
-    promptTokens: parsed.promptTokens,
+    promptTokens: routedTokensOf(parsed),
     needs: parsed.needs,
     forwards: parsed.forwarded !== null,
     overflows: parsed.overflows === true,

@@ -11,6 +11,8 @@ export interface ParsedEmbeddings {
   readonly promptTokensEstimate: number
   /** The part of the estimate that a provider may not read. */
   readonly promptUnreadTokens: number
+  /** The part of the estimate that only tokenizers with a token for each digit count. */
+  readonly promptDigitTokens: number
 }
 
 /** Maximum number of texts in one call. It is the usual limit among providers. */
@@ -32,7 +34,7 @@ export function parseEmbeddings(body: unknown, digits = 0): ParsedEmbeddings {
   size.digits(digits)
   if (typeof input === 'string') {
     size.text(input)
-    return { model, inputs: 1, promptTokensEstimate: size.estimate, promptUnreadTokens: size.unreadTokens }
+    return sized(model, 1, size)
   }
   if (!Array.isArray(input) || input.length === 0 || input.length > inputsMax)
     throw fail('bad_request', { message: `"input" must be a string or an array of 1 to ${inputsMax} strings.` })
@@ -41,8 +43,16 @@ export function parseEmbeddings(body: unknown, digits = 0): ParsedEmbeddings {
     if (typeof text !== 'string') throw fail('bad_request', { message: `"input[${index}]" must be a string.${isTokens(text) ? tokensHint : ''}` })
     size.text(text)
   }
-  return { model, inputs: input.length, promptTokensEstimate: size.estimate, promptUnreadTokens: size.unreadTokens }
+  return sized(model, input.length, size)
 }
+
+const sized = (model: string, inputs: number, { estimate, unreadTokens, digitTokens }: PromptSize): ParsedEmbeddings => ({
+  model,
+  inputs,
+  promptTokensEstimate: estimate,
+  promptUnreadTokens: unreadTokens,
+  promptDigitTokens: digitTokens,
+})
 
 /**
  * True for token numbers, which are refused. Some clients split texts into tokens of one vendor's models, but to another model the same numbers mean

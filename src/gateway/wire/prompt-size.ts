@@ -2,7 +2,9 @@
  * Estimates the size of a prompt before its provider has counted it. Every text of a body counts, under any name, because the gateway cannot know which
  * fields a provider reads as prompt. Each piece of media counts as an assumed number of tokens. Decision 0416 gives the reasons.
  */
+import { digitsOf } from '../../platform/values/digits.ts'
 import { isObject } from '../../platform/values/json.ts'
+import { digitExtraBytes } from './output-chars.ts'
 import { bytesPerToken, estimateTokens } from './usage.ts'
 
 /** The assumed tokens of an image part. Source: the usual tile prices of vision models (low: 85; high: at most 85 + 8 tiles of 170). */
@@ -21,6 +23,11 @@ const addressMaxChars = 2048
 const settingsFreeBytes = 1024
 /** Encrypted thinking is in base64. Two of its characters count as one character of text. */
 const sealedCharsPerChar = 2
+/**
+ * Digits of a text count only after this number of bytes of the prompt, so that ordinary prompts need no second pass. What they leave out is less than 1,400
+ * tokens.
+ */
+const digitsFromBytes = 2048
 /** Only this many characters of a text are examined to see whether it is a data URL. */
 const dataUrlHeadMaxChars = 200
 const dataUrlHead = /^data:([a-z0-9.+-]*\/?[a-z0-9.+-]*)(?:;[^,;]*)*;base64,/i
@@ -67,6 +74,7 @@ export class PromptSize {
   #bytes = 0
   #unreadBytes = 0
   #unreadDigits = 0
+  #spokenDigits = 0
   #tokens: number
   #images = 0
   #linkedImages = 0
@@ -83,7 +91,14 @@ export class PromptSize {
 
   /** The estimated tokens of the whole prompt. */
   get estimate(): number {
-    return estimateTokens(this.#bytes) + this.#tokens + this.#mediaTokens
+    return estimateTokens(this.#bytes) + this.digitTokens + this.#tokens + this.#mediaTokens
+  }
+
+  /**
+   * The part of the estimate that only tokenizers with a token for each digit count. Other tokenizers join up to three digits. Decision 0672 gives the reasons.
+   */
+  get digitTokens(): number {
+    return estimateTokens(this.#spokenDigits * digitExtraBytes)
   }
 
   /** The media of the prompt; undefined if it is only text. A file of text has no tokens of media. */
@@ -101,11 +116,11 @@ export class PromptSize {
   }
 
   /**
-   * The part of the estimate that a provider may not read: thinking of earlier turns, settings, unknown members, schemas of replies, and tools that may not be
-   * called.
+   * The part of the estimate that a provider may not count: thinking of earlier turns, settings, unknown members, schemas of replies, tools that may not be
+   * called, and what digits count beyond their bytes.
    */
   get unreadTokens(): number {
-    return Math.ceil(this.#unreadBytes / bytesPerToken) + this.#unreadDigits
+    return Math.ceil(this.#unreadBytes / bytesPerToken) + this.#unreadDigits + this.digitTokens
   }
 
   tokens(count: number): void {
@@ -123,6 +138,7 @@ export class PromptSize {
 
   text(value: string): void {
     this.#bytes += Buffer.byteLength(value)
+    if (this.#bytes > digitsFromBytes) this.#spokenDigits += digitsOf(value)
   }
 
   /** Adds a value as text. Media inside the value also count as text. */

@@ -89,12 +89,13 @@ describe('a chat request', () => {
 
 describe('an embeddings request', () => {
   test('takes a string or an array of strings', () => {
-    expect(parseEmbeddings({ model: 'm', input: 'abcd' })).toEqual({ model: 'm', inputs: 1, promptTokensEstimate: 2, promptUnreadTokens: 0 })
+    const none = { promptUnreadTokens: 0, promptDigitTokens: 0 }
+    expect(parseEmbeddings({ model: 'm', input: 'abcd' })).toEqual({ model: 'm', inputs: 1, promptTokensEstimate: 2, ...none })
     expect(parseEmbeddings({ model: 'm', input: ['abc', 'abc'], dimensions: 8 })).toEqual({
       model: 'm',
       inputs: 2,
       promptTokensEstimate: 2,
-      promptUnreadTokens: 0,
+      ...none,
     })
   })
   test.each([[undefined], [null], [[]], [[1]], [['a', null]], [{}]])('refuses the input %j', input => {

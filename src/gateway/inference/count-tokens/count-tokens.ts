@@ -15,7 +15,7 @@ import { send } from '../attempt/send.ts'
 import { withoutNativeWithheld } from '../attempt/withheld.ts'
 import type { InferenceDeps } from '../deps.ts'
 import { parseMessages } from '../kinds/messages.ts'
-import type { CallInput, ParsedRequest } from '../kinds/request.ts'
+import { type CallInput, type ParsedRequest, routedTokensOf } from '../kinds/request.ts'
 import { bearer, chargedAgent, inTurnOf, parsedInTurns } from '../pipeline.ts'
 import type { ClientError, Failed } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
@@ -53,7 +53,7 @@ export async function countTokens(input: CallInput, call: Call<Principal>, base:
   return answer.status === 429 && overflow !== undefined ? ask(request, overflow, count, call, deps) : answer
 }
 
-const estimateOf = ({ promptTokens }: ParsedRequest): Reply => reply.json({ input_tokens: promptTokens }, 200, { [brHeader.estimate]: 'true' })
+const estimateOf = (request: ParsedRequest): Reply => reply.json({ input_tokens: routedTokensOf(request) }, 200, { [brHeader.estimate]: 'true' })
 
 /** Returns the plan of the call. Null when the call could not be made now, because the prompt can be counted anyway. */
 async function planOf(request: ParsedRequest, principal: BearerPrincipal, policies: readonly CallPolicy[], deps: InferenceDeps): Promise<Plan | null> {
@@ -65,7 +65,7 @@ async function planOf(request: ParsedRequest, principal: BearerPrincipal, polici
       fields: request.fields,
       org,
       policies,
-      promptTokens: request.promptTokens,
+      promptTokens: routedTokensOf(request),
       needs: request.needs,
       forwards: request.forwarded !== null,
       overflows: request.overflows === true,

@@ -51,6 +51,7 @@ class ChatRequest implements ParsedRequest {
   readonly promptTokens: number
   readonly promptMedia: ParsedRequest['promptMedia']
   readonly promptUnreadTokens: ParsedRequest['promptUnreadTokens']
+  readonly promptDigitTokens: ParsedRequest['promptDigitTokens']
   readonly needs: ParsedRequest['needs']
   readonly withholdUsage: boolean
   readonly hub: HubRequest
@@ -67,6 +68,7 @@ class ChatRequest implements ParsedRequest {
     this.promptTokens = chat.promptTokensEstimate
     this.promptMedia = chat.promptMedia
     this.promptUnreadTokens = chat.promptUnreadTokens
+    this.promptDigitTokens = chat.promptDigitTokens
     this.needs = { tools: chat.hasTools, vision: chat.hasImages }
     this.withholdUsage = chat.stream && chat.includeUsage === false
     this.hub = { operation: 'chat', body, bytes, stream: chat.stream, dropped: none }

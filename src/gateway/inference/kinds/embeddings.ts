@@ -20,7 +20,7 @@ export const embeddingsKind: Kind = {
 
   parse({ bytes }): ParsedRequest {
     const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))
-    const { model, promptTokensEstimate, promptUnreadTokens } = parseEmbeddings(stripped, unseenDigitsOf(bytes))
+    const { model, promptTokensEstimate, promptUnreadTokens, promptDigitTokens } = parseEmbeddings(stripped, unseenDigitsOf(bytes))
     const sent = { body: stripped, bytes: touched ? null : bytes, stream: false }
     const request: ParsedRequest = {
       operation: 'embeddings',
@@ -31,6 +31,7 @@ export const embeddingsKind: Kind = {
       answers: 1,
       promptTokens: promptTokensEstimate,
       promptUnreadTokens,
+      promptDigitTokens,
       needs: { tools: false, vision: false },
       withholdUsage: false,
       native: { format: 'openai', headers: {}, query: '', ...sent },

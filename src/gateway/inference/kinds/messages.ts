@@ -78,6 +78,7 @@ class MessagesRequest implements ParsedRequest {
   readonly promptTokens: number
   readonly promptMedia: ParsedRequest['promptMedia']
   readonly promptUnreadTokens: ParsedRequest['promptUnreadTokens']
+  readonly promptDigitTokens: ParsedRequest['promptDigitTokens']
   readonly needs: ParsedRequest['needs']
   readonly native: NativeRequest
   readonly forwarded: Forwarded | null
@@ -94,6 +95,7 @@ class MessagesRequest implements ParsedRequest {
     this.promptTokens = facts.promptTokens
     this.promptMedia = facts.promptMedia
     this.promptUnreadTokens = facts.promptUnreadTokens
+    this.promptDigitTokens = facts.promptDigitTokens
     this.needs = { tools: facts.hasTools, vision: facts.hasImages }
     this.native = native
     this.asksThought = asksThought(this.native.body)

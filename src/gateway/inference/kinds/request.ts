@@ -28,6 +28,10 @@ export const asksThought = (body: Readonly<Record<string, unknown>>): boolean =>
 
 const isNamed = (value: unknown): boolean => value !== undefined && value !== null
 
+/** Returns the prompt's tokens for the choice of a route. A prompt that fits into a context window by its bytes is not refused because of its digits. */
+export const routedTokensOf = ({ promptTokens, promptDigitTokens }: Pick<ParsedRequest, 'promptTokens' | 'promptDigitTokens'>): number =>
+  promptTokens - (promptDigitTokens ?? 0)
+
 /** An inference request of any API, in the form that the pipeline works with. */
 export interface ParsedRequest {
   readonly modelId: string
@@ -46,6 +50,8 @@ export interface ParsedRequest {
   readonly promptMedia?: PromptMedia | undefined
   /** The part of the estimate that a provider may leave unread: the thinking of earlier turns, and settings. Absent when there is none. */
   readonly promptUnreadTokens?: number | undefined
+  /** The part of the estimate that only tokenizers with a token for each digit count. A context window is compared without it. Absent when there is none. */
+  readonly promptDigitTokens?: number | undefined
   /** The abilities that a model needs to serve the request. */
   readonly needs: Needs
   /** True when the caller sent `include_usage: false`. The usage chunk is then metered and not sent on. */

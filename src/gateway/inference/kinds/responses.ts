@@ -53,6 +53,7 @@ class ResponsesRequest implements ParsedRequest {
   readonly promptTokens: number
   readonly promptMedia: ParsedRequest['promptMedia']
   readonly promptUnreadTokens: ParsedRequest['promptUnreadTokens']
+  readonly promptDigitTokens: ParsedRequest['promptDigitTokens']
   readonly needs: ParsedRequest['needs']
   readonly native: NativeRequest
   readonly #parsed: ParsedResponses
@@ -67,6 +68,7 @@ class ResponsesRequest implements ParsedRequest {
     this.promptTokens = parsed.promptTokensEstimate
     this.promptMedia = parsed.promptMedia
     this.promptUnreadTokens = parsed.promptUnreadTokens
+    this.promptDigitTokens = parsed.promptDigitTokens
     this.needs = { tools: parsed.hasTools, vision: parsed.hasImages }
     this.native = native
     this.asksThought = asksThought(this.native.body)

@@ -11,7 +11,7 @@ import type { Kind } from '../kinds/kind.ts'
 import { speechKind } from '../kinds/media/audio.ts'
 import { imagesRequest } from '../kinds/media/images-request.ts'
 import { messagesKind } from '../kinds/messages.ts'
-import type { ParsedRequest } from '../kinds/request.ts'
+import { type ParsedRequest, routedTokensOf } from '../kinds/request.ts'
 import { responsesKind } from '../kinds/responses.ts'
 
 type Body = Readonly<Record<string, unknown>>
@@ -76,7 +76,8 @@ function isMessagesApi(body: Body): boolean {
 const parsedBy = (kind: Kind, body: Body): PreviewRequest => of(kind.modelKind, kind.parse({ bytes: bytesOf(body), headers: {}, query: '' }))
 
 function of(kind: ServedKind, parsed: ParsedRequest): PreviewRequest {
-  const { modelId, fields, promptTokens, needs } = parsed
+  const { modelId, fields, needs } = parsed
+  const promptTokens = routedTokensOf(parsed)
   return {
     request: { modelId, kind, fields, promptTokens, needs, promptText: () => parsed.promptText(), accepts: model => parsed.accepts?.(model) },
     checkFor: first => parsed.checkFor?.(first),

@@ -4,6 +4,7 @@ import type { ModelKind } from '../../catalog/model.ts'
 import type { Attempt, Plan } from '../../routing/plan.ts'
 import type { ChainStep } from '../../wire/chat/router-fields.ts'
 import type { InferenceDeps, RouteObserver } from '../deps.ts'
+import { routedTokensOf } from '../kinds/request.ts'
 import type { ClientError, Failed, Performed } from '../replies/answer.ts'
 import { isAboutTheLimit, type ProbeRequest, probedKinds, probeRequestOf, secondTryTokens } from './probe-request.ts'
 
@@ -78,7 +79,8 @@ const late = new Error('the canary took too long')
 /** Returns the plan of a real call, or null when there is no route. */
 async function planOf(orgId: number, { kind, request }: ProbeRequest, deps: ProbeDeps): Promise<Plan | null> {
   const org = await deps.orgRouting(orgId)
-  const { modelId, fields, promptTokens, needs } = request
+  const { modelId, fields, needs } = request
+  const promptTokens = routedTokensOf(request)
   try {
     return deps.resolve({ modelId, kind: kind.modelKind, fields, org, policies: [], promptTokens, needs, accepts: model => request.accepts?.(model) })
   } catch (error) {

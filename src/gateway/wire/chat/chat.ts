@@ -22,6 +22,8 @@ export interface ParsedChat {
   readonly promptMedia?: PromptMedia | undefined
   /** The part of the estimate that a provider may not read: thinking of earlier turns, and settings. Left out if there is none. */
   readonly promptUnreadTokens?: number | undefined
+  /** The part of the estimate that only tokenizers with a token for each digit count. Left out if there is none. */
+  readonly promptDigitTokens?: number | undefined
   readonly hasTools: boolean
   readonly hasImages: boolean
 }
@@ -69,7 +71,7 @@ export function parseChat(body: unknown, digits = 0): ParsedChat {
   const answers = positive(body['n'], 'n') ?? 1
   if (answers > answersMax) throw bad(`"n" must be at most ${answersMax}.`)
   const answerMaxTokens = lower(positive(body['max_tokens'], 'max_tokens'), positive(body['max_completion_tokens'], 'max_completion_tokens'))
-  const { media, unreadTokens } = size
+  const { media, unreadTokens, digitTokens } = size
   return {
     model,
     stream,
@@ -79,6 +81,7 @@ export function parseChat(body: unknown, digits = 0): ParsedChat {
     includeUsage: includeUsageOf(body['stream_options']),
     promptTokensEstimate: size.estimate,
     promptUnreadTokens: unreadTokens === 0 ? undefined : unreadTokens,
+    promptDigitTokens: digitTokens === 0 ? undefined : digitTokens,
     promptMedia: media,
     hasTools,
     hasImages: size.hasImages,

@@ -16,6 +16,8 @@ export interface MessagesFacts {
   readonly promptMedia?: PromptMedia
   /** The part of the estimate that a provider may not read: thinking of earlier turns, and settings. Left out if there is none. */
   readonly promptUnreadTokens?: number
+  /** The part of the estimate that only tokenizers with a token for each digit count. Left out if there is none. */
+  readonly promptDigitTokens?: number
   readonly hasTools: boolean
   readonly hasImages: boolean
 }
@@ -50,13 +52,14 @@ export function messagesFacts(body: Readonly<Record<string, unknown>>, digits = 
   }
   size.settings(body, readFields)
   size.digits(digits)
-  const { media, unreadTokens } = size
+  const { media, unreadTokens, digitTokens } = size
   return {
     model,
     stream: stream === true,
     maxTokens: typeof maxTokens === 'number' && Number.isSafeInteger(maxTokens) && maxTokens > 0 ? maxTokens : null,
     promptTokens: size.estimate,
     ...(unreadTokens === 0 ? {} : { promptUnreadTokens: unreadTokens }),
+    ...(digitTokens === 0 ? {} : { promptDigitTokens: digitTokens }),
     ...(media === undefined ? {} : { promptMedia: media }),
     hasTools: Array.isArray(tools) && tools.length > 0,
     hasImages: size.hasImages,

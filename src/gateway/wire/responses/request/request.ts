@@ -16,6 +16,8 @@ export interface ParsedResponses {
   readonly promptMedia?: PromptMedia
   /** The part of the estimate that a provider may not read: thinking of earlier turns, and settings. Left out if there is none. */
   readonly promptUnreadTokens?: number
+  /** The part of the estimate that only tokenizers with a token for each digit count. Left out if there is none. */
+  readonly promptDigitTokens?: number
   readonly hasTools: boolean
   readonly hasImages: boolean
 }
@@ -53,13 +55,14 @@ export function parseResponses(body: JsonObject, digits = 0): ParsedResponses {
   checkRepeated(body)
   const size = sizeOf(body)
   size.digits(digits)
-  const { media, unreadTokens } = size
+  const { media, unreadTokens, digitTokens } = size
   return {
     model,
     stream: stream === true,
     maxTokens: positive(body['max_output_tokens'], 'max_output_tokens'),
     promptTokensEstimate: size.estimate,
     ...(unreadTokens === 0 ? {} : { promptUnreadTokens: unreadTokens }),
+    ...(digitTokens === 0 ? {} : { promptDigitTokens: digitTokens }),
     ...(media === undefined ? {} : { promptMedia: media }),
     hasTools: callable > 0 || (Array.isArray(tools) && tools.length > 0),
     hasImages: size.hasImages,
