@@ -77,7 +77,8 @@ module.exports = {
     },
     {
       name: 'wire-is-pure',
-      comment: 'gateway/wire imports errors, money, json, the count of digits, the seed of hashes and type-level contracts of platform; ids and time come as arguments.',
+      comment:
+        'gateway/wire imports errors, money, json, the count of digits, the seed of hashes and type-level contracts of platform; ids and time come as arguments.',
       severity: 'error',
       from: { path: '^src/gateway/wire/' },
       to: { path: '^src/', pathNot: ['^src/gateway/wire/', '^src/platform/(errors|values/(money|json|assert|hash-seed|digits))\\.ts$'] },

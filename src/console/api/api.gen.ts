@@ -128,7 +128,12 @@ export interface Operations {
   /** Makes an agent identity (201). If an active one has that name, sets the given fields on it and returns it (200). */
   createAgent: {
     body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
+  }
+  /** Makes an agent identity (201). If an active one has that name, sets the given fields on it and returns it (200). */
+  createAgentConsole: {
+    body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
   }
   /** Notifies by mail or webhook when canaries of a step fail too often or take too long. It notifies once, again after a cool-down, and when it is over. */
   createAlert: {
@@ -140,7 +145,13 @@ export interface Operations {
   createChildAgent: {
     path: { id: string | number }
     body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; scope?: string; ttl_s?: number }
-    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
+    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
+  }
+  /** Makes a child of an agent (201). For the owner of the agent, and for owners and admins of the organisation. A child has no more than its parents. */
+  createChildByPerson: {
+    path: { id: string | number }
+    body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
   }
   /** Makes a collection: a chain of steps for a model, with a readme. It routes no calls until it is imported. */
   createCollection: {
@@ -242,6 +253,16 @@ export interface Operations {
     body: { model?: string; prompt: string; n?: number; size?: string; response_format?: 'url' | 'b64_json'; quality?: string; user?: string; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
     reply: { created: number; data: ({ url?: string | null; b64_json?: string | null })[]; br_sangam?: { kind: 'image'; panel: ({ model: string; provider: string | null; ok: boolean })[]; chosen: { model: string; provider: string | null; index: number }; judge_model: string | null; judged: boolean; reason: string } }
   }
+  /** One agent with its family: the agents above it, and its newest active children. */
+  getAgent: {
+    path: { id: string | number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
+  }
+  /** One agent with its family: the agents above it, and its newest active children. */
+  getAgentConsole: {
+    path: { id: string | number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
+  }
   /** The chain that is saved for a model. */
   getChain: {
     path: { model: string | number }
@@ -318,10 +339,15 @@ export interface Operations {
     query?: { prefix?: string; limit?: number; cursor?: string; delimiter?: string; modified_since?: string; author?: string }
     reply: { keys: ({ key: string; size: number; modified: string; etag: string; author: { user: string; agent?: string; verified?: boolean } | null; author_name: string | null; agent_name?: string })[]; prefixes?: string[]; next_cursor?: string | null }
   }
-  /** The agent identities of the organisation with their monthly budgets and spend, active ones first. */
+  /** The agent identities of the organisation with their owners, monthly budgets and spend, active ones first. */
   listAgents: {
-    query?: { limit?: number; cursor?: string }
-    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string })[]; next_cursor?: string | null }
+    query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
+    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
+  }
+  /** The agent identities of the organisation with their owners, monthly budgets and spend, active ones first. */
+  listAgentsConsole: {
+    query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
+    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
   }
   /** The alerts of a collection, oldest first. */
   listAlerts: {
@@ -334,7 +360,8 @@ export interface Operations {
   }
   /** The collections of the organisation, newest first: private ones, public ones and forks. */
   listCollections: {
-    reply: { collections: ({ id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string })[] }
+    query?: { limit?: number; cursor?: string }
+    reply: { collections: ({ id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string })[]; next_cursor: string | null }
   }
   /** Readable keys under a prefix, by key, with size, time, etag and author; expired journal entries are left out. With any parameter beside prefix, in pages. */
   listConsole: {
@@ -403,7 +430,8 @@ export interface Operations {
   }
   /** The trust rules: which tokens of other issuers are exchanged for tokens of which agents. */
   listTrust: {
-    reply: { rules: ({ id: number; name: string; issuer: string; audience: string; subject: string; claims: Record<string, string>; jwks_uri: string | null; jwks: unknown; agent_id: number; key_id: number; scope: string; ttl_s: number | null; created_at: string })[] }
+    query?: { limit?: number; cursor?: string }
+    reply: { rules: ({ id: number; name: string; issuer: string; audience: string; subject: string; claims: Record<string, string>; jwks_uri: string | null; jwks: unknown; agent_id: number; key_id: number; scope: string; ttl_s: number | null; created_at: string })[]; next_cursor: string | null }
   }
   /** What was sent to a webhook and what is still to be sent, newest event first. */
   listWebhookDeliveries: {
@@ -417,7 +445,8 @@ export interface Operations {
   }
   /** The workspaces of the organisation with their budgets and spend: active ones first, then archived ones. */
   listWorkspaces: {
-    reply: { workspaces: ({ id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; member_uids: number[] })[] }
+    query?: { limit?: number; cursor?: string }
+    reply: { workspaces: ({ id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; member_uids: number[] })[]; next_cursor: string | null }
   }
   /** This process answers: 200 as long as it runs, also while it drains and while the database is away. Restart it when this fails. */
   livez: {
@@ -440,11 +469,22 @@ export interface Operations {
     body: { model: string; messages: ({ role: string; content: string | { type: string }[] })[]; system?: string | { type: string }[]; tools?: { name: string }[]; tool_choice?: { type: string }; thinking?: { type: string }; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[]; image_optimize?: 'auto' | 'off'; image_max_edge?: number; max_tokens: number; stream?: boolean }
     reply: { id: string; type: 'message'; role: 'assistant'; model: string; content: { type: string }[]; stop_reason: string | null; usage: { input_tokens: number; output_tokens: number } }
   }
-  /** Mints a short-lived token of this agent, with all scopes or fewer. The limits of the minting key apply too. */
+  /** Mints a short-lived token of this agent, with all scopes or fewer. The limits of the key that mints it, or that a person names, apply too. */
   mintAgentToken: {
     path: { id: string | number }
-    body: { scope?: string; ttl_s?: number }
+    body: { scope?: string; ttl_s?: number; key_id?: number }
     reply: { access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
+  }
+  /** Mints a short-lived token of this agent, with all scopes or fewer. The limits of the key that mints it, or that a person names, apply too. */
+  mintAgentTokenConsole: {
+    path: { id: string | number }
+    body: { scope?: string; ttl_s?: number; key_id?: number }
+    reply: { access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
+  }
+  /** A token of the caller's playground agent for 15 minutes. The agent and its key are made with the first token, with a small monthly budget. */
+  mintPlaygroundToken: {
+    body: { scope?: string }
+    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
   }
   /** How a model performed in the last 7 IST days, today included, over all organisations; null without data. At most a few minutes old. */
   modelStats: {
@@ -477,12 +517,17 @@ export interface Operations {
   /** Pauses an agent: its calls and those of its children are refused with agent_paused and running ones are cut, until it is resumed. */
   pauseAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+  }
+  /** Pauses an agent: its calls and those of its children are refused with agent_paused and running ones are cut, until it is resumed. */
+  pauseAgentConsole: {
+    path: { id: string | number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** For an agent, by its own token: pauses an agent below it, a child or a child of one. Its calls are refused and running ones cut, until it is resumed. */
   pauseChildAgent: {
     path: { id: string | number; childId: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Where an Indian PIN code is: its city or postal district, and its state. */
   pincode: {
@@ -599,12 +644,17 @@ export interface Operations {
   /** Resumes a paused agent; its tokens work again. Only an owner or admin can resume an agent that an owner or admin paused. */
   resumeAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+  }
+  /** Resumes a paused agent; its tokens work again. Only an owner or admin can resume an agent that an owner or admin paused. */
+  resumeAgentConsole: {
+    path: { id: string | number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** For an agent, by its own token: resumes an agent below it that an agent above it paused. Only a person can resume an agent that a person paused. */
   resumeChildAgent: {
     path: { id: string | number; childId: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Tests a registered server again and keeps the result. It stays registered either way. */
   retestCustomEndpoint: {
@@ -624,12 +674,17 @@ export interface Operations {
   /** Kill switch: ends the agent and its children. Their tokens stop immediately and their running calls are cut. This cannot be undone. */
   revokeAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+  }
+  /** Kill switch: ends the agent and its children. Their tokens stop immediately and their running calls are cut. This cannot be undone. */
+  revokeAgentConsole: {
+    path: { id: string | number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** For an agent, by its own token: permanently ends an agent below it, and all agents below that agent. */
   revokeChildAgent: {
     path: { id: string | number; childId: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Ends a key permanently and cuts its running calls. Safe to repeat. */
   revokeKey: {
@@ -684,11 +739,17 @@ export interface Operations {
     query?: { from?: string; to?: string; format?: 'json' | 'csv'; group_by?: 'day' }
     reply: { from: string; to: string; totals: { requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; cost_inr: number; value_inr: number; cost_uinr: number; cached_tokens: number; cache_write_tokens: number }; by_model: { model: string; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; cost_inr: number; value_inr: number; cost_uinr: number; cached_tokens: number; cache_write_tokens: number }[]; by_agent: ({ id: number | null; name: string | null; label: string | null; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; cost_inr: number; value_inr: number; cost_uinr: number; cached_tokens: number; cache_write_tokens: number })[]; by_day?: { day: string; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; cost_inr: number; value_inr: number; cost_uinr: number; cached_tokens: number; cache_write_tokens: number }[] }
   }
-  /** Sets the monthly budget of an agent in rupees (IST month); null or 0 clears it. A child's fits into its parent's. */
+  /** Sets the monthly budget of an agent in rupees (IST month); null clears it, and with a key 0 too. A child's fits into its parent's. */
   setAgentBudget: {
     path: { id: string | number }
     body: { monthly_budget_inr: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+  }
+  /** Sets the monthly budget of an agent in rupees (IST month); null clears it, and with a key 0 too. A child's fits into its parent's. */
+  setAgentBudgetConsole: {
+    path: { id: string | number }
+    body: { monthly_budget_inr: number | null }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Sets the billing address for invoices from now on. Needed before the first top-up. */
   setBillingAddress: {
@@ -750,11 +811,17 @@ export interface Operations {
     path: { id: string | number }
     reply: { ok: true; delivery: { id: string; event_id: string; type: string; status: 'pending' | 'acknowledged' | 'failed' | 'dead'; code: number | null; attempts: number; error: string | null; next_attempt_at: string | null; created_at: string } }
   }
-  /** Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. A field that is left out stays; null removes its rule. */
+  /** Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. Owners and admins also name its owner. A field that is left out stays; null removes its rule. */
   updateAgent: {
     path: { id: string | number }
-    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; created_at: string; ok: true }
+    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; owner_uid?: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+  }
+  /** Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. Owners and admins also name its owner. A field that is left out stays; null removes its rule. */
+  updateAgentConsole: {
+    path: { id: string | number }
+    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; owner_uid?: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Changes the display name, or takes the picture away (avatar_url: null). Other fields are ignored. */
   updateMe: {
@@ -785,7 +852,7 @@ export interface Operations {
   }
   /** Requests, tokens and rupees of every key today (IST) and in the 30 days that end today, most used first, and of the organisation in total. */
   usageByKey: {
-    reply: { from: string; to: string; totals: { today: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number }; last_30_days: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number } }; keys: ({ key_id: number | null; name: string | null; revoked: boolean | null; prefix: string | null; today: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number }; last_30_days: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number } })[] }
+    reply: { from: string; to: string; totals: { today: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number }; last_30_days: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number } }; keys: ({ key_id: number | null; name: string | null; revoked: boolean | null; prefix: string | null; today: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number }; last_30_days: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number } })[]; other_keys: { count: number; today: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number }; last_30_days: { requests: number; errors: number; prompt_tokens: number; completion_tokens: number; tokens: number; cost_inr: number; value_inr: number } } | null }
   }
   /** The usage of the 30 IST days that end today by day and model, oldest day first. Days without any are left out. */
   usageDaily: {
@@ -843,8 +910,10 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   comparePrices: 'GET /v1/pricing/compare',
   countTokens: 'POST /v1/messages/count_tokens',
   createAgent: 'POST /v1/me/agents',
+  createAgentConsole: 'POST /me/agents',
   createAlert: 'POST /me/collections/{slug}/alerts',
   createChildAgent: 'POST /v1/me/agents/{id}/children',
+  createChildByPerson: 'POST /me/agents/{id}/children',
   createCollection: 'POST /me/collections',
   createCustomEndpoint: 'POST /me/endpoints',
   createKey: 'POST /me/keys',
@@ -865,6 +934,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   embeddings: 'POST /v1/embeddings',
   forkCollection: 'POST /me/collections/fork/{slug}',
   generateImages: 'POST /v1/images/generations',
+  getAgent: 'GET /v1/me/agents/{id}',
+  getAgentConsole: 'GET /me/agents/{id}',
   getChain: 'GET /me/routing/{model}',
   getCollection: 'GET /me/collections/{id}',
   getModel: 'GET /v1/models/{id}',
@@ -882,6 +953,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   jwks: 'GET /.well-known/jwks.json',
   list: 'GET /v1/me/memory/list',
   listAgents: 'GET /v1/me/agents',
+  listAgentsConsole: 'GET /me/agents',
   listAlerts: 'GET /me/collections/{slug}/alerts',
   listChains: 'GET /me/routing',
   listCollections: 'GET /me/collections',
@@ -909,6 +981,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   memoryUsageConsole: 'GET /me/memory/usage',
   messages: 'POST /v1/messages',
   mintAgentToken: 'POST /v1/me/agents/{id}/token',
+  mintAgentTokenConsole: 'POST /me/agents/{id}/token',
+  mintPlaygroundToken: 'POST /me/playground/token',
   modelStats: 'GET /v1/models/{id}/stats',
   monitorCollection: 'POST /me/collections/{slug}/monitor',
   openApi: 'GET /openapi.json',
@@ -916,6 +990,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   paths: 'GET /v1/me/memory/paths',
   pathsConsole: 'GET /me/memory/paths',
   pauseAgent: 'POST /v1/me/agents/{id}/pause',
+  pauseAgentConsole: 'POST /me/agents/{id}/pause',
   pauseChildAgent: 'POST /v1/me/agents/{id}/children/{childId}/pause',
   pincode: 'GET /me/billing/pincode/{pin}',
   previewRoute: 'POST /me/route/preview',
@@ -941,11 +1016,13 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   restoreConsole: 'POST /me/memory/restore',
   restoreWorkspace: 'POST /me/workspaces/{id}/restore',
   resumeAgent: 'POST /v1/me/agents/{id}/resume',
+  resumeAgentConsole: 'POST /me/agents/{id}/resume',
   resumeChildAgent: 'POST /v1/me/agents/{id}/children/{childId}/resume',
   retestCustomEndpoint: 'POST /me/endpoints/{id}/retest',
   retireShare: 'DELETE /v1/me/memory/shares/{space}',
   retireShareConsole: 'DELETE /me/memory/shares/{space}',
   revokeAgent: 'POST /v1/me/agents/{id}/revoke',
+  revokeAgentConsole: 'POST /me/agents/{id}/revoke',
   revokeChildAgent: 'POST /v1/me/agents/{id}/children/{childId}/revoke',
   revokeKey: 'DELETE /me/keys/{id}',
   revokeShare: 'DELETE /v1/me/memory/shares/{space}/members/{uid}',
@@ -958,6 +1035,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   searchMemoryConsole: 'GET /me/memory/search',
   sessionUsage: 'GET /me/usage/report',
   setAgentBudget: 'POST /v1/me/agents/{id}/budget',
+  setAgentBudgetConsole: 'POST /me/agents/{id}/budget',
   setBillingAddress: 'POST /me/billing/address',
   setBillingProfile: 'POST /me/billing/profile',
   setBillingSettings: 'POST /me/billing/settings',
@@ -971,6 +1049,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   testProviderKey: 'POST /me/byok/{provider}/test',
   testWebhook: 'POST /me/webhooks/{id}/test',
   updateAgent: 'PATCH /v1/me/agents/{id}',
+  updateAgentConsole: 'PATCH /me/agents/{id}',
   updateMe: 'PATCH /me',
   updateMember: 'PATCH /me/members/{id}',
   updateOrg: 'PATCH /me/org',
