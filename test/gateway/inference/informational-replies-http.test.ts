@@ -5,7 +5,8 @@ import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.t
 
 const hint = 'HTTP/1.1 103 Early Hints\r\n\r\n'
 const body = { max_tokens: 10, messages: [{ role: 'user', content: 'hello' }] }
-const reply = JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: 'late' }, finish_reason: 'stop' }] })
+const head = { id: 'c', object: 'chat.completion', created: 1, model: 'm' }
+const reply = JSON.stringify({ ...head, choices: [{ index: 0, message: { role: 'assistant', content: 'late' }, finish_reason: 'stop' }] })
 
 describe('informational replies', () => {
   let app: TestApp

@@ -20,9 +20,9 @@ describe('large image requests', () => {
   })
 
   test.each([
-    ['', 'without numbers to restore'],
-    ['"y":1.10,', 'with a number to restore'],
-  ])('one request body serves all pictures: it is written as JSON once (%s %s)', async more => {
+    ['', 'no number to restore'],
+    ['"y":12345678901234567890123,', ' is a number to restore'],
+  ])('one request body serves all pictures: it is written as JSON once (%s%s)', async more => {
     providers.reset()
     providers.answer(() => ({ body: { created: 1, data: [{ b64_json: base64 }] } }))
     const body = `{"model":"dall-e-3","upstream_key":"${keys.openai}","prompt":"a boat","n":4,${more}"x":"${long}"}`
@@ -34,7 +34,7 @@ describe('large image requests', () => {
     const sent = providers.of('openai').map(({ raw }) => raw)
     expect(sent).toHaveLength(4)
     for (const raw of sent) expect(raw.equals(sent[0] as Buffer)).toBe(true)
-    expect(JSON.parse(String(sent[0]))).toMatchObject({ model: 'dall-e-3', prompt: 'a boat', x: long })
-    if (more !== '') expect(String(sent[0])).toContain('1.10')
+    const text = String(sent[0])
+    expect([text.includes(long), text.includes(`${more}"x"`)]).toEqual([true, true])
   })
 })
