@@ -73,4 +73,16 @@ describe('rankings of a gateway on which models run on own keys only', () => {
     expect(await ranked('7d')).not.toContain('no-platform-key')
     expect(await ranked('30d')).toContain('no-platform-key')
   })
+
+  test('calls with an own key that the provider refuses do not lower the public success rate of a model', async () => {
+    await afresh()
+    app.alpha.script(() => ({ status: 401, body: { error: { message: 'bad key' } } }))
+    const body = { model: 'marker', messages: [{ role: 'user', content: 'hi' }], upstream_key: 'sk-wrong-0001' }
+    for (let i = 0; i < 5; i++) expect((await app.call('POST', '/v1/chat/completions', body)).status).toBe(502)
+    app.alpha.script(() => ({}))
+    await afresh()
+    const { requests, success_rate } = (await read('/v1/models/marker/stats')).json
+    expect(requests).toBeGreaterThanOrEqual(7)
+    expect(success_rate).toBe(1)
+  })
 })
