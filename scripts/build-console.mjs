@@ -43,31 +43,43 @@ function themeFirst() {
 
 /** Builds the console into `outDir`, which it replaces. Throws when the sources do not compile. */
 export async function buildConsole(outDir) {
-  const { build } = await import('vite')
-  await build({
-    configFile: false,
-    root: source,
-    base: '/console/',
-    logLevel: 'warn',
-    publicDir: false,
-    plugins: [themeFirst()],
-    css: { transformer: 'lightningcss' },
-    build: {
-      outDir,
-      emptyOutDir: true,
-      target: browsers,
-      assetsInlineLimit: 0,
-      cssMinify: 'lightningcss',
-      modulePreload: { polyfill: false },
-      reportCompressedSize: false,
-      rolldownOptions: {
-        onLog: (level, log, report) => silent.has(log.code) || report(level, log),
-      },
-      sourcemap: false,
-    },
-  })
+  const before = process.env.NODE_ENV
+  // With another value, which tests have, React and the bundler would make a larger build for development.
+  process.env.NODE_ENV = 'production'
+  try {
+    const { build } = await import('vite')
+    await build(settingsFor(outDir))
+  } finally {
+    if (before === undefined) delete process.env.NODE_ENV
+    else process.env.NODE_ENV = before
+  }
   compressBelow(outDir)
 }
+
+/** The settings of Vite. */
+const settingsFor = outDir => ({
+  configFile: false,
+  root: source,
+  mode: 'production',
+  base: '/console/',
+  logLevel: 'warn',
+  publicDir: false,
+  plugins: [themeFirst()],
+  css: { transformer: 'lightningcss' },
+  build: {
+    outDir,
+    emptyOutDir: true,
+    target: browsers,
+    assetsInlineLimit: 0,
+    cssMinify: 'lightningcss',
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    rolldownOptions: {
+      onLog: (level, log, report) => silent.has(log.code) || report(level, log),
+    },
+    sourcemap: false,
+  },
+})
 
 function compressBelow(folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {

@@ -33,11 +33,16 @@ export function TopModels({ activity }: { readonly activity: Activity }) {
   )
 }
 
-type Key = Activity['top_keys'][number]
+type Key = NonNullable<Activity['top_keys']>[number]
 
 export function TopKeys({ activity }: { readonly activity: Activity }) {
   const name: Column<Key> = { key: 'key', head: 'Key', isName: true, cell: row => <MiddleCut text={row.name ?? text.noKey} max={26} /> }
   return (
-    <Table label={text.keys} columns={[name, ...figures<Key>(activity.totals)]} rows={activity.top_keys.slice(0, shownMax)} rowKey={row => row.key_id ?? 0} />
+    <Table
+      label={text.keys}
+      columns={[name, ...figures<Key>(activity.totals)]}
+      rows={(activity.top_keys ?? []).slice(0, shownMax)}
+      rowKey={row => row.key_id ?? 0}
+    />
   )
 }
