@@ -15,7 +15,7 @@ const free: Readonly<Record<string, string>> = {
   'POST /v1/me/agents/{id}/children': 'children get no more than it has',
   'POST /oauth/revoke': 'it ends a token, itself for one',
 }
-/** At the console, an agent reads as a member does. It needs usage:read for every endpoint there. */
+/** At the console, an agent reads as a member does. It needs usage:read for every endpoint there, and memory:read for memory too. */
 const scopeOf = ({ auth, access }: Binding): AgentScope | undefined => (auth === 'session' ? 'usage:read' : access.agentScope)
 
 const bindings = bindingsOf(endpointTable)
@@ -135,7 +135,8 @@ describe('scopes of agent tokens over HTTP', () => {
         )
       const refused = await ask(tokenOf(`all but ${scope}`))
       expect([...said(refused), refused.json.error.message]).toEqual([403, 'forbidden', expect.stringContaining(`needs the scope ${scope}`)])
-      const allowed = await ask(tokenOf(scope))
+      const own = binding.access.agentScope
+      const allowed = await ask(own === undefined || own === scope ? tokenOf(scope) : await minted({ scope: `${scope} ${own}` }))
       expect(allowed.text).not.toContain('needs the scope')
       expect([401, 403]).not.toContain(allowed.status)
     })
