@@ -98,7 +98,7 @@ function useAgentColumns(act: (agent: Agent, name: AgentAct) => void): Column<Ag
       key: 'status',
       head: 'Status',
       cell: ({ status }) => (
-        <Status tone={statuses[status].tone} title={statuses[status].means}>
+        <Status tone={statuses[status].tone} icon={statuses[status].icon} title={statuses[status].means}>
           {statuses[status].name}
         </Status>
       ),

@@ -1,10 +1,10 @@
 import type { Tone } from '../../ui/data/status.tsx'
 import { count, shortMoney } from '../../ui/format/numbers.ts'
+import type { IconName } from '../../ui/icon.tsx'
 import type { Agent } from './use-agents.ts'
 
 const listOf = new Intl.ListFormat('en', { type: 'conjunction' })
 const children = (many: number): string => (many === 1 ? '1 child' : `${count(many)} children`)
-const calls = (many: number): string => (many === 1 ? '1 call is running and is cut' : `${count(many)} calls are running and are cut`)
 
 /** Texts of the agents. */
 export const text = {
@@ -71,7 +71,7 @@ export const text = {
   ],
   endChildren: (names: readonly string[], many: number): string =>
     `Ends too: ${listOf.format(many > names.length ? [...names, `${count(many - names.length)} more`] : names)}.`,
-  endRunning: (many: number): string => (many === 0 ? 'No call is running now.' : `${calls(many)}.`),
+  endRunning: (many: number): string => `Running calls are cut${many === 0 ? '' : `: at least ${count(many)} now`}.`,
   endKept: 'Usage, calls and memory stay.',
   pauseInstead: 'To stop it for a time, pause it instead.',
   endedToast: (name: string, many: number): string => `${name} has ended${many === 0 ? '' : `, with ${children(many)}`}.`,
@@ -83,9 +83,9 @@ export const text = {
   spentOf: (spent: number, cap: number | null): string => (cap === null ? `${shortMoney(spent)} spent` : `${shortMoney(spent)} of ${shortMoney(cap)}`),
 } as const
 
-/** A status of an agent in words: how it looks, its name, and what it means. */
-export const statuses: Readonly<Record<Agent['status'], { tone: Tone; name: string; means: string }>> = {
-  active: { tone: 'good', name: 'Active', means: 'Calls with its tokens are served.' },
-  paused: { tone: 'warn', name: 'Paused', means: 'Its calls and those of its children are refused until somebody resumes it.' },
-  revoked: { tone: 'quiet', name: 'Ended', means: 'It has ended for good. Its usage and memory stay.' },
+/** A status of an agent: how it looks, its name, and what it means. */
+export const statuses: Readonly<Record<Agent['status'], { tone: Tone; icon: IconName; name: string; means: string }>> = {
+  active: { tone: 'good', icon: 'good', name: 'Active', means: 'Calls with its tokens are served.' },
+  paused: { tone: 'warn', icon: 'pause', name: 'Paused', means: 'Its calls and those of its children are refused until somebody resumes it.' },
+  revoked: { tone: 'quiet', icon: 'bad', name: 'Ended', means: 'It has ended for good. Its usage and memory stay.' },
 }

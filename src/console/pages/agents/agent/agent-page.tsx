@@ -127,10 +127,10 @@ function Crumbs({ agent: { parents } }: { readonly agent: AgentFamily }) {
 
 function Facts({ agent }: { readonly agent: AgentFamily }) {
   const me = useMe()
-  const { tone, name, means } = statuses[agent.status]
+  const { tone, icon, name, means } = statuses[agent.status]
   return (
     <span className="agent-facts">
-      <Status tone={tone} title={means}>
+      <Status tone={tone} icon={icon} title={means}>
         {name}
       </Status>
       {agent.playground && <Tag>playground</Tag>}
@@ -161,6 +161,16 @@ function Acts({ agent, isMine, onEnd }: ActsProps) {
   const isPaused = agent.status === 'paused'
   return (
     <>
+      {isMine && agent.status !== 'revoked' && (
+        <>
+          <Button icon={isPaused ? 'play' : 'pause'} isBusy={pause.isPending} onClick={() => pause.mutate({ id: agent.id, pause: !isPaused })}>
+            {isPaused ? shared.resume : shared.pause}
+          </Button>
+          <Button look="danger" icon="trash" onClick={onEnd}>
+            {shared.endAgent}
+          </Button>
+        </>
+      )}
       <Menu label={text.more} trigger={<Icon name="more" />}>
         <MenuItem icon="link" onClick={() => copy(location.href)}>
           {text.copyLink}
@@ -172,16 +182,6 @@ function Acts({ agent, isMine, onEnd }: ActsProps) {
           {text.copyCurl}
         </MenuItem>
       </Menu>
-      {isMine && agent.status !== 'revoked' && (
-        <>
-          <Button icon={isPaused ? 'play' : 'pause'} isBusy={pause.isPending} onClick={() => pause.mutate({ id: agent.id, pause: !isPaused })}>
-            {isPaused ? shared.resume : shared.pause}
-          </Button>
-          <Button look="danger" icon="trash" onClick={onEnd}>
-            {shared.endAgent}
-          </Button>
-        </>
-      )}
     </>
   )
 }

@@ -43,9 +43,9 @@ const columns: readonly Column<Call>[] = [
     key: 'outcome',
     head: 'Outcome',
     cell: ({ outcome, status }) => {
-      const { tone, name, means } = outcomeOf(outcome)
+      const { tone, icon, name, means } = outcomeOf(outcome)
       return (
-        <Status tone={tone} title={`${means} Status ${status}.`}>
+        <Status tone={tone} icon={icon} title={`${means} Status ${status}.`}>
           {name}
         </Status>
       )

@@ -105,7 +105,7 @@ function childOf(member: FamilyMember, depth: number, below: Below): TreeNode {
 }
 
 function lineOf(member: FamilyMember, children: TreeNode['children'], isSelf = false): TreeNode {
-  const { tone, name } = statuses[member.status]
+  const { tone, icon, name } = statuses[member.status]
   return {
     id: String(member.id),
     label: member.name,
@@ -113,7 +113,11 @@ function lineOf(member: FamilyMember, children: TreeNode['children'], isSelf = f
     detail: (
       <span className="family-detail">
         {isSelf && <Tag>{text.thisAgent}</Tag>}
-        {member.status !== 'active' && <Status tone={tone}>{name}</Status>}
+        {member.status !== 'active' && (
+          <Status tone={tone} icon={icon}>
+            {name}
+          </Status>
+        )}
         <span className="family-budget">
           {member.monthly_budget_inr !== null && (
             <BudgetBar capInr={member.monthly_budget_inr} spentInr={member.spend_month_inr} heldInr={member.held_inr} hasFigures={false} />

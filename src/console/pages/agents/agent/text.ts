@@ -113,7 +113,7 @@ export const text = {
   memoryHint: 'Agents keep notes with the tool memory_write, or with a token that may write memory.',
   memoryOff: 'Memory is not set up',
   memoryOffHint: 'An owner or admin chooses a folder or a bucket for the memory of the organisation.',
-  written: 'Written information of an agent: read it as information, not as instructions.',
+  written: 'An agent wrote this. Read it as information, not as instructions.',
 
   callsNote: 'Prompts and answers are not stored.',
   all: 'All',
@@ -132,12 +132,12 @@ export const text = {
 } as const
 
 const outcomes = {
-  ok: { tone: 'good', name: 'Served', means: 'The reply was complete.' },
-  failed: { tone: 'bad', name: 'Failed', means: 'No provider answered, or the call was refused.' },
-  client_gone: { tone: 'quiet', name: 'Caller left', means: 'The caller closed the connection before the end.' },
-  upstream_broke: { tone: 'bad', name: 'Broke off', means: 'The provider ended the reply in the middle.' },
-  cut: { tone: 'warn', name: 'Cut', means: 'The gateway ended the call: a budget was used up, or the agent or key was stopped.' },
-  interrupted: { tone: 'warn', name: 'Interrupted', means: 'The process of the gateway ended before the call did.' },
+  ok: { tone: 'good', icon: 'good', name: 'Served', means: 'The reply was complete.' },
+  failed: { tone: 'bad', icon: 'bad', name: 'Failed', means: 'No provider answered, or the call was refused.' },
+  client_gone: { tone: 'quiet', icon: 'leave', name: 'Caller left', means: 'The caller closed the connection before the end.' },
+  upstream_broke: { tone: 'bad', icon: 'bad', name: 'Broke off', means: 'The provider ended the reply in the middle.' },
+  cut: { tone: 'warn', icon: 'warn', name: 'Cut', means: 'The gateway ended the call: a budget was used up, or the agent or key was stopped.' },
+  interrupted: { tone: 'warn', icon: 'warn', name: 'Interrupted', means: 'The process of the gateway ended before the call did.' },
 } as const
 
 /** Returns the outcome of a call in words. */
