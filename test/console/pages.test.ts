@@ -11,6 +11,7 @@ const pictures = process.env['CONSOLE_PICTURES']
 
 /** Makes an agent with two children, calls and memory. Returns its id. */
 async function makeFamily(app: TestApp): Promise<number> {
+  expect((await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })).status).toBe(200)
   const agents = async (path: string, body: object, token?: string) => (await app.call('POST', `/v1/me/agents${path}`, body, token ? { token } : {})).json
   const rules = { may_delegate: true, allowed_models: ['claude-sonnet-4.5', 'gpt-5-mini'], max_cost_inr_per_call: 50, max_concurrency: 4 }
   const { id } = await agents('', { name: 'lead', ...rules })
@@ -55,7 +56,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
   beforeAll(async () => {
     await builtConsole()
     const clock = clockBefore(29)
-    app = await startApp({ clock, operatorFile: namedModels })
+    app = await startApp({ clock, operatorFile: namedModels, env: { FOLDER_STORE: 'true' } })
     await makeUsage(app, clock, 29)
     lead = await makeFamily(app)
     await app.setBudget('org', app.orgId, 2_000)

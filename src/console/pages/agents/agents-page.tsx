@@ -49,6 +49,7 @@ export function AgentsPage() {
   const act = (agent: Agent, name: AgentAct): void => (name === 'end' ? setEnding(agent) : pause.mutate({ id: agent.id, pause: name === 'pause' }))
   const columns = useAgentColumns(act)
   const isFiltered = Object.keys(filters).some(name => name !== 'sort')
+  const isUnused = !isFiltered && agents.data?.agents.length === 0 && !agents.hasNextPage
   const create = (
     <Button look="primary" icon="plus" onClick={() => setNew(true)}>
       {text.create}
@@ -56,7 +57,7 @@ export function AgentsPage() {
   )
   return (
     <Page title={text.title} intro={hasRole(me, 'admin') ? text.intro : text.introMember} actions={create}>
-      <AgentFilters value={filters} onChange={change} agents={agents.data?.agents ?? []} total={agents.data?.total ?? null} />
+      {!isUnused && <AgentFilters value={filters} onChange={change} agents={agents.data?.agents ?? []} total={agents.data?.total ?? null} />}
       <Panel isFlush>
         <Loaded query={agents} skeleton={<Skeleton lines={6} height={28} />}>
           {({ agents: rows }) =>

@@ -57,7 +57,7 @@ export function MemoryTab({ agent }: TabProps) {
         <Loaded query={entries}>
           {rows =>
             rows.length === 0 && !entries.hasNextPage ? (
-              <Empty icon="memory" title={text.memoryEmpty} command={`echo "Prefers short answers." | npx brigade memory put agents/${agent.name}/notes.md`}>
+              <Empty icon="memory" title={text.memoryEmpty} command={`npx brigade memory put agents/${agent.name}/notes.md --text "Prefers short answers."`}>
                 {text.memoryHint}
               </Empty>
             ) : (
