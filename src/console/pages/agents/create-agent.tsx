@@ -4,7 +4,7 @@ import { apiErrorOf } from '../../api/api-error.ts'
 import { Button } from '../../ui/forms/button.tsx'
 import { Fold } from '../../ui/forms/choices.tsx'
 import { TextField } from '../../ui/forms/field.tsx'
-import { choiceOf, limitOf, MoneyField } from '../../ui/forms/money-field.tsx'
+import { choiceOf, limitOf, type MoneyChoice, MoneyField } from '../../ui/forms/money-field.tsx'
 import { InlineError } from '../../ui/layout/error-panel.tsx'
 import { Dialog } from '../../ui/overlays/dialog.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
@@ -14,7 +14,7 @@ import { type Agent, agentsChanged, type MadeAgent, makeAgent, type NewAgent } f
 
 interface CreateAgentProps {
   /** The agent above. Left out: an agent of its own. */
-  readonly parent?: Pick<Agent, 'id' | 'name'>
+  readonly parent?: Pick<Agent, 'id' | 'name' | 'monthly_budget_inr'>
   readonly onClose: () => void
   readonly onMade: (agent: Agent) => void
 }
@@ -22,7 +22,8 @@ interface CreateAgentProps {
 /** The form for a new agent: name and budget, and the rules folded. */
 export function CreateAgent({ parent, onClose, onMade }: CreateAgentProps) {
   const [name, setName] = useState('')
-  const [budget, setBudget] = useState(choiceOf(null))
+  const needsBudget = parent !== undefined && parent.monthly_budget_inr !== null
+  const [budget, setBudget] = useState<MoneyChoice>(needsBudget ? { kind: 'amount', text: '' } : choiceOf(null))
   const [rules, setRules] = useState(emptyRules)
   const make = useMutation<MadeAgent, Error, NewAgent>({
     mutationFn: makeAgent,
@@ -63,7 +64,7 @@ export function CreateAgent({ parent, onClose, onMade }: CreateAgentProps) {
         error={isNameWrong ? error.message : null}
         onChange={event => setName(event.target.value)}
       />
-      <MoneyField label={text.budget} hint={text.budgetHint} value={budget} onChange={setBudget} />
+      <MoneyField label={text.budget} hint={needsBudget ? text.childBudgetHint : text.budgetHint} value={budget} onChange={setBudget} />
       <Fold title={text.advanced} hint={text.advancedHint}>
         <RuleFields value={rules} onChange={setRules} />
       </Fold>

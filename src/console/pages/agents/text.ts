@@ -40,6 +40,7 @@ export const text = {
   nameTaken: 'An active agent has this name. Choose another one.',
   budget: 'Budget a month',
   budgetHint: 'Rupees in a calendar month of India. Calls are refused when it is used up.',
+  childBudgetHint: 'The parent has a budget, so the child needs one within what is free of it.',
   advanced: 'Advanced',
   advancedHint: 'Children, models, limits of one call',
   mayDelegate: 'May create child agents',
