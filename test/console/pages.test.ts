@@ -9,9 +9,36 @@ import { clockBefore, makeUsage, namedModels } from './usage-days.ts'
 /** With this variable the tests write pictures of all pages into a folder. */
 const pictures = process.env['CONSOLE_PICTURES']
 
+/** Makes an agent with two children, calls and memory. Returns its id. */
+async function makeFamily(app: TestApp): Promise<number> {
+  expect((await app.call('PUT', '/v1/me/memory-store', { store: 'folder' })).status).toBe(200)
+  const agents = async (path: string, body: object, token?: string) => (await app.call('POST', `/v1/me/agents${path}`, body, token ? { token } : {})).json
+  const rules = { may_delegate: true, allowed_models: ['claude-sonnet-4.5', 'gpt-5-mini'], max_cost_inr_per_call: 50, max_concurrency: 4 }
+  const { id } = await agents('', { name: 'lead', ...rules })
+  await agents(`/${id}/budget`, { monthly_budget_inr: 500 })
+  const { access_token: token } = await agents(`/${id}/token`, {})
+  const writer = await agents(`/${id}/children`, { name: 'lead-writer', monthly_budget_inr: 200 }, token)
+  await agents(`/${id}/children`, { name: 'lead-reviewer', monthly_budget_inr: 100 }, token)
+  await agents(`/${writer.agent.id}/pause`, {})
+  for (const model of ['claude-sonnet-4.5', 'gpt-5-mini', 'claude-sonnet-4.5'])
+    await app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 100 }, { token })
+  await app.call('PUT', '/v1/me/memory/o?key=agents/lead/notes.md', 'Prefers short answers.', { token })
+  await app.gateway.app.limits.flushNow()
+  return id
+}
+
 /** Every page, with a text that it shows when it is ready. */
 const pages = [
   { name: 'overview', path: '/console', ready: 'Top models' },
+  { name: 'agents', path: '/console/agents', ready: 'lead-writer' },
+  { name: 'agents-new', path: '/console/agents?new=true', ready: 'Create agent' },
+  { name: 'agents-none', path: '/console/agents?q=nothing', ready: 'No agent fits' },
+  { name: 'agent', path: '/console/agents/{lead}', ready: 'claude-sonnet-4.5' },
+  { name: 'agent-family', path: '/console/agents/{lead}?tab=family', ready: 'lead-writer' },
+  { name: 'agent-tokens', path: '/console/agents/{lead}?tab=tokens', ready: 'Verify a token elsewhere' },
+  { name: 'agent-memory', path: '/console/agents/{lead}?tab=memory', ready: 'agents/lead/notes.md' },
+  { name: 'agent-calls', path: '/console/agents/{lead}?tab=calls', ready: 'claude-sonnet-4.5' },
+  { name: 'agent-rules', path: '/console/agents/{lead}?tab=rules', ready: 'Concurrent calls' },
   { name: 'keys', path: '/console/keys', ready: 'Night batch' },
   { name: 'keys-new', path: '/console/keys?new=true', ready: 'Create key' },
   { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },
@@ -25,11 +52,13 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
   let app: TestApp
   let browser: Browser
   let cookie: string
+  let lead: number
   beforeAll(async () => {
     await builtConsole()
     const clock = clockBefore(29)
-    app = await startApp({ clock, operatorFile: namedModels })
+    app = await startApp({ clock, operatorFile: namedModels, env: { FOLDER_STORE: 'true' } })
     await makeUsage(app, clock, 29)
+    lead = await makeFamily(app)
     await app.setBudget('org', app.orgId, 2_000)
     cookie = await app.signIn()
     browser = await startBrowser()
@@ -49,7 +78,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
     for (const theme of ['light', 'dark'] as const satisfies readonly Theme[])
       for (const size of ['wide', 'narrow'] as const)
         for (const { name, path, ready } of pages) {
-          const opened = await openPage(browser, app, path, { cookie, theme, size })
+          const opened = await openPage(browser, app, path.replace('{lead}', String(lead)), { cookie, theme, size })
           const place = `${path}, ${theme}, ${size}`
           await opened.page.getByText(ready).first().waitFor()
           await opened.page.waitForLoadState('networkidle')

@@ -24,6 +24,12 @@ interface NavGroup {
 
 /** The navigation in its order. A group without entries that the person may see is left out. */
 export const navigation: readonly NavGroup[] = [
-  { title: 'Work', entries: [{ to: '/', label: 'Overview', icon: 'overview', letter: 'o', isOnPhone: true }] },
+  {
+    title: 'Work',
+    entries: [
+      { to: '/', label: 'Overview', icon: 'overview', letter: 'o', isOnPhone: true },
+      { to: '/agents', label: 'Agents', icon: 'agent', letter: 'a', isOnPhone: true },
+    ],
+  },
   { title: 'Access', entries: [{ to: '/keys', label: 'Keys', icon: 'key', letter: 'k', isOnPhone: true }] },
 ]

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Button } from '../../ui/forms/button.tsx'
+import { Check } from '../../ui/forms/check.tsx'
 import { Fold, RadioCards, Segmented } from '../../ui/forms/choices.tsx'
 import { Combobox, type ComboOption } from '../../ui/forms/combobox.tsx'
 import { NumberField, SelectField, TextField } from '../../ui/forms/field.tsx'
@@ -22,6 +23,7 @@ export function GalleryForms() {
   const [money, setMoney] = useState(choiceOf(500))
   const [purpose, setPurpose] = useState('calls')
   const [metric, setMetric] = useState('spend')
+  const [isOn, setOn] = useState(true)
   const [things, setThings] = useState<readonly ComboOption[]>([])
   const [open, setOpen] = useState<'none' | 'confirm' | 'secret' | 'peek'>('none')
   const close = (): void => setOpen('none')
@@ -45,6 +47,7 @@ export function GalleryForms() {
             { value: 'all', label: 'Everything' },
           ]}
         />
+        <Check label="May make more" hint="Within its own limits." isChecked={isOn} onChange={setOn} />
         <Combobox label="Things" name="gallery" isMultiple value={things} onChange={setThings} search={find} placeholder="All things" />
         <div className="gallery-row">
           <Segmented

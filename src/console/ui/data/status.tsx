@@ -4,11 +4,19 @@ export type Tone = 'good' | 'warn' | 'bad' | 'quiet'
 
 const icons: Readonly<Record<Tone, IconName>> = { good: 'good', warn: 'warn', bad: 'bad', quiet: 'pause' }
 
+interface StatusProps {
+  readonly tone: Tone
+  readonly children: string
+  readonly title?: string | undefined
+  /** Default: the icon of the tone. */
+  readonly icon?: IconName
+}
+
 /** A state as an icon and a word. */
-export function Status({ tone, children, title }: { readonly tone: Tone; readonly children: string; readonly title?: string | undefined }) {
+export function Status({ tone, children, title, icon = icons[tone] }: StatusProps) {
   return (
     <span className={`status status-${tone}`} title={title}>
-      <Icon name={icons[tone]} size={14} />
+      <Icon name={icon} size={14} />
       {children}
     </span>
   )

@@ -17,6 +17,8 @@ interface TreeProps {
   readonly onSelect: (id: string) => void
   /** Is called when a folder opens, so that its content can be read. */
   readonly onExpand?: (id: string) => void
+  /** The folders that are open at first. Default: none. */
+  readonly opened?: readonly string[]
 }
 
 interface Line {
@@ -35,8 +37,8 @@ function linesOf(nodes: readonly TreeNode[], open: ReadonlySet<string>, level = 
 }
 
 /** A tree with the keys of its pattern: up and down move, right and left open and close, Enter selects. */
-export function Tree({ label, nodes, selected, onSelect, onExpand }: TreeProps) {
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
+export function Tree({ label, nodes, selected, onSelect, onExpand, opened = [] }: TreeProps) {
+  const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(opened))
   const [focused, setFocused] = useState(selected ?? nodes[0]?.id ?? '')
   const tree = useRef<HTMLDivElement>(null)
   const lines = linesOf(nodes, open)
@@ -83,10 +85,11 @@ export function Tree({ label, nodes, selected, onSelect, onExpand }: TreeProps) 
           tabIndex={node.id === focused ? 0 : -1}
           className="tree-line"
           style={{ paddingInlineStart: `${level * 1.125 - 0.5}rem` }}
-          onClick={() => {
+          onClick={event => {
             setFocused(node.id)
             if (node.children !== undefined) toggle(node.id, !open.has(node.id))
-            onSelect(node.id)
+            // The arrow only opens and closes.
+            if (!(event.target instanceof Element) || event.target.closest('.tree-arrow') === null || node.children === undefined) onSelect(node.id)
           }}
         >
           <span className="tree-arrow">{node.children !== undefined && <Icon name={open.has(node.id) ? 'down' : 'right'} size={14} />}</span>

@@ -5,11 +5,13 @@ interface PageProps {
   /** One sentence that says what the page is for. */
   readonly intro?: ReactNode
   readonly actions?: ReactNode
+  /** The way to this page, such as the objects above the one that it shows. */
+  readonly above?: ReactNode
   readonly children: ReactNode
 }
 
 /** The frame of a page: its title, which is also the title of the tab, and its acts. */
-export function Page({ title, intro, actions, children }: PageProps) {
+export function Page({ title, intro, actions, above, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Brigade`
   }, [title])
@@ -17,6 +19,7 @@ export function Page({ title, intro, actions, children }: PageProps) {
     <div className="page">
       <header className="page-head">
         <div className="page-title">
+          {above}
           <h1>{title}</h1>
           {intro && <p>{intro}</p>}
         </div>

@@ -1,0 +1,81 @@
+import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { apiErrorOf } from '../../../api/api-error.ts'
+import { api, type ReplyOf } from '../../../api/call.ts'
+import type { Column } from '../../../ui/data/table.tsx'
+import { Time } from '../../../ui/data/time.tsx'
+import { VirtualTable } from '../../../ui/data/virtual-table.tsx'
+import { count } from '../../../ui/format/numbers.ts'
+import { Empty } from '../../../ui/layout/empty.tsx'
+import { Loaded, Panel } from '../../../ui/layout/panel.tsx'
+import type { TabProps } from './agent-page.tsx'
+import { text } from './text.ts'
+
+type Entry = ReplyOf<'listConsole'>['keys'][number]
+
+const pageSize = 50
+const kib = 1024
+
+/** Writes a number of bytes in little room. */
+const bytes = (size: number): string =>
+  size < kib ? `${count(size)} B` : size < kib * kib ? `${(size / kib).toFixed(1)} KB` : `${(size / kib / kib).toFixed(1)} MB`
+
+const columns: readonly Column<Entry>[] = [
+  {
+    key: 'key',
+    head: 'Key',
+    isName: true,
+    cell: ({ key }) => (
+      <Link to={`/memory/${key}` as '/'} className="cell-link memory-key">
+        {key}
+      </Link>
+    ),
+  },
+  { key: 'modified', head: 'Written', cell: ({ modified }) => <Time at={modified} /> },
+  { key: 'size', head: 'Size', align: 'end', cell: ({ size }) => <span title={`${count(size)} bytes`}>{bytes(size)}</span> },
+  { key: 'for', head: 'For', isOnCards: false, cell: ({ author_name: name }) => name ?? <span className="quiet">–</span> },
+]
+
+/** The objects whose last version the agent wrote. Each leads to its address in the memory. */
+export function MemoryTab({ agent }: TabProps) {
+  const entries = useInfiniteQuery({
+    queryKey: ['listConsole', 'author', agent.id],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      api('listConsole', { query: { author: `agent:${agent.id}`, limit: pageSize, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
+    getNextPageParam: page => page.next_cursor ?? undefined,
+    select: (data: InfiniteData<ReplyOf<'listConsole'>>) => data.pages.flatMap(({ keys }) => keys),
+  })
+  const isOff = entries.isError && apiErrorOf(entries.error).code === 'memory_not_configured'
+  return (
+    <Panel title={text.memory} note={text.memoryNote} isFlush>
+      {isOff ? (
+        <Empty icon="memory" title={text.memoryOff}>
+          {text.memoryOffHint}
+        </Empty>
+      ) : (
+        <Loaded query={entries}>
+          {rows =>
+            rows.length === 0 && !entries.hasNextPage ? (
+              <Empty icon="memory" title={text.memoryEmpty} command={`npx brigade memory put agents/${agent.name}/notes.md --text "Prefers short answers."`}>
+                {text.memoryHint}
+              </Empty>
+            ) : (
+              <>
+                <p className="agent-hint">{text.written}</p>
+                <VirtualTable
+                  label={text.memory}
+                  columns={columns}
+                  rows={rows}
+                  rowKey={({ key }) => key}
+                  onMore={entries.hasNextPage ? () => void entries.fetchNextPage() : null}
+                  isLoadingMore={entries.isFetchingNextPage}
+                />
+              </>
+            )
+          }
+        </Loaded>
+      )}
+    </Panel>
+  )
+}

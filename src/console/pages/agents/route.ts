@@ -1,0 +1,40 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { rootRoute } from '../../app/root-route.tsx'
+
+export const agentStates = ['active', 'paused', 'revoked'] as const
+export const agentSorts = ['created', 'name', 'last_call', 'spend'] as const
+
+/** The filters of the list, as the gateway takes them. `new` opens the form for a new agent. */
+export interface AgentsSearch {
+  readonly q?: string
+  readonly state?: (typeof agentStates)[number]
+  /** The id of a member, or `me`. */
+  readonly owner?: string
+  /** The id of the agent above, or `none`. */
+  readonly parent?: string
+  readonly sort?: (typeof agentSorts)[number]
+  readonly new?: true
+}
+
+const queryMax = 100
+const idOr = (value: unknown, word: string): string | undefined => (value === word || /^[1-9]\d{0,9}$/.test(String(value ?? '')) ? String(value) : undefined)
+
+export const agentsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/agents',
+  validateSearch: (search: Record<string, unknown>): AgentsSearch => {
+    const q = ['string', 'number', 'boolean'].includes(typeof search['q']) ? String(search['q']).slice(0, queryMax) : ''
+    const state = agentStates.find(one => one === search['state'])
+    const sort = agentSorts.find(one => one === search['sort'])
+    const [owner, parent] = [idOr(search['owner'], 'me'), idOr(search['parent'], 'none')]
+    return {
+      ...(q === '' ? {} : { q }),
+      ...(state === undefined ? {} : { state }),
+      ...(owner === undefined ? {} : { owner }),
+      ...(parent === undefined ? {} : { parent }),
+      ...(sort === undefined || sort === 'created' ? {} : { sort }),
+      ...(search['new'] ? { new: true as const } : {}),
+    }
+  },
+  component: lazyRouteComponent(() => import('./agents-page.tsx'), 'AgentsPage'),
+})
