@@ -24,6 +24,13 @@ interface NavGroup {
 
 /** The navigation in its order. A group without entries that the person may see is left out. */
 export const navigation: readonly NavGroup[] = [
-  { title: 'Work', entries: [{ to: '/', label: 'Overview', icon: 'overview', letter: 'o', isOnPhone: true }] },
+  {
+    title: 'Work',
+    entries: [
+      { to: '/', label: 'Overview', icon: 'overview', letter: 'o', isOnPhone: true },
+      { to: '/usage', label: 'Usage', icon: 'usage', letter: 'u', isOnPhone: true },
+      { to: '/calls', label: 'Calls', icon: 'list', letter: 'c' },
+    ],
+  },
   { title: 'Access', entries: [{ to: '/keys', label: 'Keys', icon: 'key', letter: 'k', isOnPhone: true }] },
 ]
