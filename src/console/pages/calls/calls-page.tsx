@@ -1,5 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { useEffect, useMemo } from 'react'
+import { useEffect, useMemo, useRef } from 'react'
 import { usePageCommands } from '../../app/commands/command-list.ts'
 import { useNow } from '../../ui/data/time.tsx'
 import { VirtualTable } from '../../ui/data/virtual-table.tsx'
@@ -131,8 +131,12 @@ function useMove(rows: readonly Call[], id: string | undefined, open: (id: strin
     [next, previous],
   )
   usePageCommands(commands)
+  const shown = useRef<HTMLElement | null>(null)
   useEffect(() => {
-    if (id !== undefined) document.querySelector('tr[data-open]')?.scrollIntoView({ block: 'nearest' })
+    // The focus returns to the row of the call that was open last, which is not the one that was opened first.
+    if (id === undefined) shown.current?.focus({ preventScroll: true })
+    shown.current = id === undefined ? null : document.querySelector('tr[data-open]')
+    shown.current?.scrollIntoView({ block: 'nearest' })
   }, [id])
   return { next: next === undefined ? null : () => open(next), previous: previous === undefined ? null : () => open(previous) }
 }

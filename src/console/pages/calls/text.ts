@@ -46,7 +46,7 @@ export const kindNames = Object.keys(kinds) as readonly Kind[]
 /** Texts of the page of calls. */
 export const text = {
   title: 'Calls',
-  intro: 'Every call that reached a provider, newest first, and those that no provider could serve. Prompts and answers are not stored.',
+  intro: 'Every call that reached a provider, newest first, and those that no provider could serve.',
   search: 'Search by request id',
   searchHint: 'Paste the x-request-id of a reply and press Enter. The gateway searches all days.',
   requestId: 'Request',
@@ -126,6 +126,6 @@ export const text = {
   yes: 'Yes',
   no: 'No',
   estimate: 'an estimate; the provider sent none',
-  residencies: { india: 'India', global: 'Outside India or unknown' } as Readonly<Record<string, string>>,
+  residencies: { india: 'India', global: 'Global' } as Readonly<Record<string, string>>,
   none: '–',
 } as const

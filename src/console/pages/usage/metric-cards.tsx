@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import { exactMoney, percent } from '../../ui/format/numbers.ts'
+import { exactMoney, percent, wholeMoney } from '../../ui/format/numbers.ts'
 import { type Activity, totalOf } from './figures.ts'
 import { formats, type Metric, metrics } from './metrics.ts'
 import { text } from './text.ts'
@@ -42,14 +42,16 @@ function Before({ metric, total, before }: { readonly metric: Metric; readonly t
   if (before === null || before === 0) return text.noneBefore
   const change = total === null ? null : total / before - 1
   const isWorse = change !== null && change > 0 && (metric === 'errors' || metric === 'p95')
+  const figure = metric === 'value' || metric === 'cost' ? wholeMoney(before) : formats[metric].formatShort(before)
+  if (change === 0) return `${text.noChange} ${text.before(figure)}`
   return (
     <>
       {change !== null && (
         <span className={isWorse ? 'metric-change metric-worse' : 'metric-change'}>
-          {change > 0 ? '↑' : change < 0 ? '↓' : '='} {percent(Math.abs(change))}
+          {change > 0 ? '↑' : '↓'} {percent(Math.abs(change))}
         </span>
       )}{' '}
-      {text.before(formats[metric].formatShort(before))}
+      {text.before(figure)}
     </>
   )
 }
