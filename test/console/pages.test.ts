@@ -12,6 +12,10 @@ const pictures = process.env['CONSOLE_PICTURES']
 /** Every page, with a text that it shows when it is ready. */
 const pages = [
   { name: 'overview', path: '/console', ready: 'Top models' },
+  { name: 'usage', path: '/console/usage', ready: 'Share of value' },
+  { name: 'usage-hours', path: '/console/usage?range=today&metric=p95&group=agent', ready: 'Share of calls' },
+  { name: 'calls', path: '/console/calls', ready: 'Answered' },
+  { name: 'calls-live', path: '/console/calls?outcome=failed&live=true', ready: 'No call fits' },
   { name: 'keys', path: '/console/keys', ready: 'Night batch' },
   { name: 'keys-new', path: '/console/keys?new=true', ready: 'Create key' },
   { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },

@@ -77,7 +77,7 @@ export function CallsPage() {
                 onClear={() => show({ ...spanSearchOf(search), live: search.live })}
               />
             ) : (
-              <>
+              <div className="calls">
                 <VirtualTable
                   label={text.title}
                   columns={callColumns}
@@ -96,7 +96,7 @@ export function CallsPage() {
                     </Button>
                   </p>
                 )}
-              </>
+              </div>
             )
           }
         </Loaded>
