@@ -16,7 +16,7 @@ import { type ActivitySearch, filtersOf, given, spanSearchOf } from '../activity
 import { lengthOf, type Span, spanBefore, spanOf, spanText } from '../activity/span.ts'
 import type { Activity } from './figures.ts'
 import { MetricCards } from './metric-cards.tsx'
-import { groups } from './metrics.ts'
+import { groups, type Metric } from './metrics.ts'
 import type { UsageSearch } from './route.ts'
 import { ShareTable } from './share-table.tsx'
 import { text } from './text.ts'
@@ -31,6 +31,9 @@ const hourDaysKept = 32
 
 /** Returns whether the gateway can report a span by hour. */
 const mayBeHours = (span: Span, today: string): boolean => lengthOf(span) <= hourSpanDaysMax && span.from > addDays(today, -hourDaysKept)
+
+/** Returns the figure that the address names. Where all calls are free, a chart of money would be empty. */
+const metricOf = ({ metric }: UsageSearch, { totals }: Activity): Metric => metric ?? (totals.value_inr === 0 ? 'calls' : 'value')
 
 /** What was used in a span of days: figures, their course, and who or what used them. */
 export function UsagePage() {
@@ -93,7 +96,7 @@ export function UsagePage() {
                 <ShareTable
                   activity={data}
                   group={search.group ?? 'model'}
-                  metric={search.metric ?? 'value'}
+                  metric={metricOf(search, data)}
                   search={search}
                   onFilter={one => filter({ ...spanSearchOf(search), ...filters, ...one })}
                 />
@@ -116,8 +119,7 @@ interface FiguresProps {
 }
 
 function Figures({ data, before, beforeSpan, canBeHours, search, onShow }: FiguresProps) {
-  // Where all calls are free, a chart of money would be empty.
-  const metric = search.metric ?? (data.totals.value_inr === 0 ? 'calls' : 'value')
+  const metric = metricOf(search, data)
   const titles = metric === 'p95' ? { day: text.byDayOnly, hour: text.byHourOnly } : { day: text.byDay, hour: text.byHour }
   return (
     <>
