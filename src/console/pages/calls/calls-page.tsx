@@ -77,7 +77,7 @@ export function CallsPage() {
                 onClear={() => show({ ...spanSearchOf(search), live: search.live })}
               />
             ) : (
-              <div className="calls">
+              <div className="calls" aria-busy={calls.isPlaceholderData}>
                 <VirtualTable
                   label={text.title}
                   columns={callColumns}

@@ -73,7 +73,8 @@ export function UsagePage() {
           <Nothing span={span} isFiltered={isFiltered} onClear={() => filter(spanSearchOf(search))} />
         </Panel>
       ) : (
-        <>
+        // The figures of the address before stay until the new ones are read, and look like it.
+        <div className="usage-body" aria-busy={activity.isPlaceholderData}>
           <Panel isFlush>
             <Loaded query={activity} skeleton={<Skeleton lines={1} height={400} />}>
               {data => <Figures data={data} before={earlier.data} beforeSpan={before} canBeHours={canBeHours} search={search} onShow={show} />}
@@ -103,7 +104,7 @@ export function UsagePage() {
               )}
             </Loaded>
           </Panel>
-        </>
+        </div>
       )}
     </Page>
   )
