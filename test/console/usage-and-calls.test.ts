@@ -23,7 +23,7 @@ const route = (provider: string, inr: number) => ({
   as_of: '2026-01-01',
 })
 /** The models of the tests, and one that a second provider serves when the first fails. */
-const withFailover: typeof namedModels = urls => {
+const withFailover = (urls: Parameters<typeof namedModels>[0]) => {
   const file = namedModels(urls)
   const model = { id: 'two-routes', kind: 'chat', context_length: 100_000, tools: true, routes: [route('alpha', 10), route('indus', 20)] }
   return { ...file, models: [...file.models, model] }
