@@ -32,6 +32,9 @@ export async function api<N extends OperationName>(name: N, ...[options]: Option
   return (text === '' ? null : JSON.parse(text)) as ReplyOf<N>
 }
 
+/** Returns the address of a read, for a link that the browser follows itself, such as a download. */
+export const addressOf = <N extends OperationName>(name: N, ...[options]: OptionsArgument<N>): string => requestOf(name, options).url
+
 /** Returns the same call as a command for a terminal. */
 export function curlOf<N extends OperationName>(name: N, ...[options]: OptionsArgument<N>): string {
   const { method, url, init } = requestOf(name, options)

@@ -1,6 +1,6 @@
 /** The figures of the overview. All of them come from one reply of /me/activity, so that they never disagree. */
 import type { Operations } from '../../api/api.gen.ts'
-import type { Series } from '../../ui/charts/series.ts'
+import { type Series, withRest } from '../../ui/charts/series.ts'
 import { addDays, daysBetween, daysInMonth, monthStart } from '../../ui/format/dates.ts'
 import type { Metric } from './metric.ts'
 
@@ -9,8 +9,6 @@ type DayFigures = Activity['days'][number]
 
 /** Days of the chart. */
 export const chartDays = 30
-/** Series with a colour of their own. The others are summed up. */
-const seriesMax = 7
 
 /** Returns the span to ask for: the last 30 days, and the whole month when it has more. Both ends are Indian days. */
 export function spanOf(today: string): { from: string; to: string } {
@@ -75,15 +73,7 @@ export function seriesOf({ days }: Activity, metric: Metric, span: readonly stri
     values[place] = (values[place] ?? 0) + figureOf[metric](day)
     byModel.set(day.model, values)
   }
-  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
-  const sorted = [...byModel].map(([name, values]) => ({ name, values })).filter(({ values }) => sum(values) > 0)
-  sorted.sort((a, b) => sum(b.values) - sum(a.values))
-  const rest = sorted.slice(seriesMax)
-  if (rest.length === 0) return sorted
-  return [
-    ...sorted.slice(0, seriesMax),
-    { name: `${rest.length} others`, isRest: true, values: span.map((_, day) => sum(rest.map(({ values }) => values[day] ?? 0))) },
-  ]
+  return withRest([...byModel].map(([name, values]) => ({ name, values })))
 }
 
 /** Returns the course of a figure over the days of the chart. */

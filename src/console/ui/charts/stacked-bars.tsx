@@ -6,12 +6,26 @@ import type { Series } from './series.ts'
 
 interface StackedBarsProps {
   readonly label: string
+  /** The days, or points of another kind that `points` writes. */
   readonly days: readonly string[]
   readonly series: readonly Series[]
   readonly format: (value: number) => string
   /** The format of the axis, which has little room. Default: `format`. */
   readonly formatAxis?: (value: number) => string
+  /** How points that are not days are written. */
+  readonly points?: PointTexts
+  /** False for figures that do not add up, such as a percentile. Default: true. */
+  readonly isSum?: boolean
 }
+
+interface PointTexts {
+  /** The head of the column of points. */
+  readonly head: string
+  readonly short: (point: string) => string
+  readonly long: (point: string) => string
+}
+
+const dayTexts: PointTexts = { head: 'Day', short: dayText, long: longDayText }
 
 const gap = 0.22
 const ticks = 4
@@ -20,14 +34,15 @@ const fillOf = (index: number, { isRest = false }: Series): string => (isRest ? 
 const totalOf = (series: readonly Series[], day: number): number => series.reduce((sum, { values }) => sum + (values[day] ?? 0), 0)
 
 /** Days as stacked bars. The same figures are there as a table, and a sentence sums them up for a screen reader. */
-export function StackedBars({ label, days, series, format, formatAxis = format }: StackedBarsProps) {
+export function StackedBars({ label, days, series, format, formatAxis = format, points = dayTexts, isSum = true }: StackedBarsProps) {
   const [isTable, setTable] = useState(false)
   const [at, setAt] = useState<number | null>(null)
   const totals = days.map((_, day) => totalOf(series, day))
   const top = roundTop(Math.max(...totals, 0))
   const all = totals.reduce((sum, value) => sum + value, 0)
   const busiest = totals.indexOf(Math.max(...totals))
-  const summary = `${label}, ${dayText(days[0] ?? '')} to ${dayText(days.at(-1) ?? '')}: ${format(all)} in total, most on ${dayText(days[busiest] ?? '')} with ${format(totals[busiest] ?? 0)}.`
+  const total = isSum ? `${format(all)} in total, most on` : 'highest on'
+  const summary = `${label}, ${points.short(days[0] ?? '')} to ${points.short(days.at(-1) ?? '')}: ${total} ${points.short(days[busiest] ?? '')} with ${format(totals[busiest] ?? 0)}.`
   const onMove = (event: PointerEvent<HTMLDivElement>): void => {
     const box = event.currentTarget.getBoundingClientRect()
     setAt(Math.max(0, Math.min(days.length - 1, Math.floor(((event.clientX - box.left) / box.width) * days.length))))
@@ -35,12 +50,12 @@ export function StackedBars({ label, days, series, format, formatAxis = format }
   return (
     <figure className="bars">
       {isTable ? (
-        <BarsTable label={label} days={days} series={series} format={format} />
+        <BarsTable label={label} days={days} series={series} format={format} points={points} />
       ) : (
         <div className="bars-chart">
           <div className="bars-axis" aria-hidden="true">
-            {Array.from({ length: ticks + 1 }, (_, tick) => formatAxis((top / ticks) * (ticks - tick))).map(text => (
-              <span key={text}>{text}</span>
+            {Array.from({ length: ticks + 1 }, (_, tick) => (top / ticks) * (ticks - tick)).map(value => (
+              <span key={value}>{formatAxis(value)}</span>
             ))}
           </div>
           <div className="bars-plot" onPointerMove={onMove} onPointerLeave={() => setAt(null)}>
@@ -52,11 +67,13 @@ export function StackedBars({ label, days, series, format, formatAxis = format }
                 <DayBar key={day} index={index} series={series} top={top} isFaded={at !== null && at !== index} />
               ))}
             </svg>
-            {at !== null && <BarsTip day={days[at] ?? ''} position={(at + 0.5) / days.length} series={series} index={at} format={format} />}
+            {at !== null && (
+              <BarsTip title={points.long(days[at] ?? '')} position={(at + 0.5) / days.length} series={series} index={at} format={format} isSum={isSum} />
+            )}
           </div>
           <div className="bars-days" aria-hidden="true">
             {[0, 0.25, 0.5, 0.75, 1].map(share => (
-              <span key={share}>{dayText(days[Math.round(share * (days.length - 1))] ?? '')}</span>
+              <span key={share}>{points.short(days[Math.round(share * (days.length - 1))] ?? '')}</span>
             ))}
           </div>
         </div>
@@ -92,19 +109,20 @@ function DayBar({ index, series, top, isFaded }: { index: number; series: readon
 }
 
 interface TipProps {
-  readonly day: string
+  readonly title: string
   /** The middle of the bar, as a share of the width. */
   readonly position: number
   readonly series: readonly Series[]
   readonly index: number
   readonly format: (value: number) => string
+  readonly isSum: boolean
 }
 
-function BarsTip({ day, position, series, index, format }: TipProps) {
+function BarsTip({ title, position, series, index, format, isSum }: TipProps) {
   const shown = series.map((one, order) => ({ ...one, fill: fillOf(order, one), value: one.values[index] ?? 0 })).filter(({ value }) => value > 0)
   return (
     <div className={position > 0.6 ? 'bars-tip bars-tip-left' : 'bars-tip'} style={{ insetInlineStart: `${position * 100}%` }} aria-hidden="true">
-      <p>{longDayText(day)}</p>
+      <p>{title}</p>
       {shown.map(({ name, fill, value }) => (
         <div key={name}>
           <span className="swatch" style={{ background: fill }} />
@@ -112,22 +130,24 @@ function BarsTip({ day, position, series, index, format }: TipProps) {
           <span className="tabular">{format(value)}</span>
         </div>
       ))}
-      <div className="bars-tip-total">
-        <span>Total</span>
-        <span className="tabular">{format(totalOf(series, index))}</span>
-      </div>
+      {isSum && (
+        <div className="bars-tip-total">
+          <span>Total</span>
+          <span className="tabular">{format(totalOf(series, index))}</span>
+        </div>
+      )}
     </div>
   )
 }
 
-function BarsTable({ label, days, series, format }: StackedBarsProps) {
+function BarsTable({ label, days, series, format, points = dayTexts }: StackedBarsProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a table that scrolls must take the focus, so that keys can scroll it.
     <section className="bars-table" tabIndex={0} aria-label={label}>
       <table className="table">
         <thead>
           <tr>
-            <th scope="col">Day</th>
+            <th scope="col">{points.head}</th>
             {series.map(({ name }) => (
               <th key={name} scope="col" className="align-end">
                 {name}
@@ -138,7 +158,7 @@ function BarsTable({ label, days, series, format }: StackedBarsProps) {
         <tbody>
           {days.map((day, index) => (
             <tr key={day}>
-              <th scope="row">{dayText(day)}</th>
+              <th scope="row">{points.short(day)}</th>
               {series.map(({ name, values }) => (
                 <td key={name} className="align-end tabular">
                   {format(values[index] ?? 0)}

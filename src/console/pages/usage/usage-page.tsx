@@ -1,0 +1,169 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { getRouteApi } from '@tanstack/react-router'
+import { addressOf } from '../../api/call.ts'
+import { apiQuery } from '../../api/queries.ts'
+import { useNow } from '../../ui/data/time.tsx'
+import { addDays, istDay } from '../../ui/format/dates.ts'
+import { Button, LinkButton } from '../../ui/forms/button.tsx'
+import { Segmented } from '../../ui/forms/choices.tsx'
+import { Icon } from '../../ui/icon.tsx'
+import { Empty } from '../../ui/layout/empty.tsx'
+import { Page } from '../../ui/layout/page.tsx'
+import { Loaded, Panel } from '../../ui/layout/panel.tsx'
+import { Skeleton } from '../../ui/layout/skeleton.tsx'
+import { FilterBar } from '../activity/filter-bar.tsx'
+import { type ActivitySearch, filtersOf, given, spanSearchOf } from '../activity/filters.ts'
+import { lengthOf, type Span, spanBefore, spanOf, spanText } from '../activity/span.ts'
+import type { Activity } from './figures.ts'
+import { MetricCards } from './metric-cards.tsx'
+import { groups, type Metric } from './metrics.ts'
+import type { UsageSearch } from './route.ts'
+import { ShareTable } from './share-table.tsx'
+import { text } from './text.ts'
+import './usage.css'
+import { UsageChart } from './usage-chart.tsx'
+
+const route = getRouteApi('/usage')
+const readAgainMs = 30_000
+/** Sums by hour exist for these days, and for spans of this length. */
+const hourSpanDaysMax = 3
+const hourDaysKept = 32
+
+/** Returns whether the gateway can report a span by hour. */
+const mayBeHours = (span: Span, today: string): boolean => lengthOf(span) <= hourSpanDaysMax && span.from > addDays(today, -hourDaysKept)
+
+/** Returns the figure that the address names. Where all calls are free, a chart of money would be empty. */
+const metricOf = ({ metric }: UsageSearch, { totals }: Activity): Metric => metric ?? (totals.value_inr === 0 ? 'calls' : 'value')
+
+/** What was used in a span of days: figures, their course, and who or what used them. */
+export function UsagePage() {
+  const search = route.useSearch()
+  const navigate = route.useNavigate()
+  const today = istDay(useNow())
+  const span = spanOf(search, today)
+  const before = spanBefore(span)
+  const filters = filtersOf(search)
+  const canBeHours = mayBeHours(span, today)
+  const group = canBeHours && (search.unit ?? (lengthOf(span) === 1 ? 'hour' : 'day')) === 'hour' ? ('hour' as const) : ('day' as const)
+  const query = { ...span, ...filters, ...(group === 'hour' ? { group } : {}) }
+  const activity = useQuery({ ...apiQuery('activity', { query }), refetchInterval: readAgainMs, placeholderData: keepPreviousData })
+  const earlier = useQuery(apiQuery('activity', { query: { ...before, ...filters } }))
+  const show = (changes: Partial<UsageSearch>): void => void navigate({ search: given({ ...search, ...changes }), replace: true, resetScroll: false })
+  const filter = (next: ActivitySearch): void => {
+    const { metric, group: list, unit } = search
+    void navigate({ search: { ...next, ...given({ metric, group: list, unit }) }, resetScroll: false })
+  }
+  const isFiltered = Object.keys(filters).length > 0
+  const hasNothing = activity.data !== undefined && activity.data.totals.requests === 0
+  return (
+    <Page title={text.title} intro={text.intro}>
+      <FilterBar search={search} today={today} onChange={filter}>
+        <div className="push-end usage-acts">
+          <LinkButton icon="list" to="/calls" search={{ ...spanSearchOf(search), ...filters }}>
+            {text.allCalls}
+          </LinkButton>
+          <a className="button button-plain button-md" href={addressOf('activity', { query: { ...query, format: 'csv' } })} download title={text.csvHelp}>
+            <Icon name="download" />
+            {text.csv}
+          </a>
+        </div>
+      </FilterBar>
+      {hasNothing ? (
+        <Panel>
+          <Nothing span={span} isFiltered={isFiltered} onClear={() => filter(spanSearchOf(search))} />
+        </Panel>
+      ) : (
+        // The figures of the address before stay until the new ones are read, and look like it.
+        <div className="usage-body" aria-busy={activity.isPlaceholderData}>
+          <Panel isFlush>
+            <Loaded query={activity} skeleton={<Skeleton lines={1} height={400} />}>
+              {data => <Figures data={data} before={earlier.data} beforeSpan={before} canBeHours={canBeHours} search={search} onShow={show} />}
+            </Loaded>
+          </Panel>
+          <Panel
+            title={text.table}
+            isFlush
+            actions={
+              <Segmented
+                label={text.group}
+                value={search.group ?? 'model'}
+                onChange={value => show({ group: value })}
+                options={groups.map(value => ({ value, label: text.groups[value] }))}
+              />
+            }
+          >
+            <Loaded query={activity} skeleton={<Skeleton lines={5} />}>
+              {data => (
+                <ShareTable
+                  activity={data}
+                  group={search.group ?? 'model'}
+                  metric={metricOf(search, data)}
+                  search={search}
+                  onFilter={one => filter({ ...spanSearchOf(search), ...filters, ...one })}
+                />
+              )}
+            </Loaded>
+          </Panel>
+        </div>
+      )}
+    </Page>
+  )
+}
+
+interface FiguresProps {
+  readonly data: Activity
+  readonly before: Activity | undefined
+  readonly beforeSpan: Span
+  readonly canBeHours: boolean
+  readonly search: UsageSearch
+  readonly onShow: (changes: Partial<UsageSearch>) => void
+}
+
+function Figures({ data, before, beforeSpan, canBeHours, search, onShow }: FiguresProps) {
+  const metric = metricOf(search, data)
+  const titles = metric === 'p95' ? { day: text.byDayOnly, hour: text.byHourOnly } : { day: text.byDay, hour: text.byHour }
+  return (
+    <>
+      <MetricCards activity={data} before={before} beforeDays={spanText(beforeSpan)} value={metric} onChange={value => onShow({ metric: value })} />
+      <div className="usage-chart">
+        <div className="usage-chart-head">
+          <div>
+            <h2>
+              {text.metrics[metric]} · {titles[data.group].toLowerCase()}
+            </h2>
+            <p className="quiet">{text.means[metric]}</p>
+          </div>
+          {canBeHours && (
+            <Segmented
+              label={text.unit}
+              value={data.group}
+              onChange={unit => onShow({ unit })}
+              options={(['day', 'hour'] as const).map(value => ({ value, label: text.units[value] }))}
+            />
+          )}
+        </div>
+        <UsageChart activity={data} metric={metric} />
+      </div>
+    </>
+  )
+}
+
+function Nothing({ span, isFiltered, onClear }: { readonly span: Span; readonly isFiltered: boolean; readonly onClear: () => void }) {
+  return (
+    <Empty
+      icon="usage"
+      title={text.emptyTitle(spanText(span))}
+      action={
+        isFiltered ? (
+          <Button onClick={onClear}>{text.clear}</Button>
+        ) : (
+          <LinkButton look="primary" icon="plus" to="/keys" search={{ new: true }}>
+            {text.createKey}
+          </LinkButton>
+        )
+      }
+    >
+      {isFiltered ? text.emptyFiltered : text.empty}
+    </Empty>
+  )
+}
