@@ -158,6 +158,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'collections.list_public': 'public, whoever has it',
   'collections.list_public_of_model': 'public, whoever has it',
   'collections.list_public_versions': 'public, whoever has it',
+  'webhooks.count_waiting': 'of one endpoint, which was found by its organisation',
   'webhooks.delete_old_events': 'sweep of what is too old in all organisations',
 }
 

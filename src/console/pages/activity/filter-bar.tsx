@@ -4,21 +4,11 @@ import { Icon } from '../../ui/icon.tsx'
 import './activity.css'
 import { FilterDialog } from './filter-dialog.tsx'
 import { type ActivitySearch, filtersOf, spanSearchOf, without } from './filters.ts'
+import type { OwnFilter, OwnValues } from './own-filter.ts'
 import { RangeMenu } from './range-menu.tsx'
 import { spanOf } from './span.ts'
 import { activityText as text } from './text.ts'
 import { useNames } from './use-names.ts'
-
-/** A filter of one page alone. */
-export interface OwnFilter {
-  readonly name: string
-  readonly label: string
-  readonly value: string | undefined
-  readonly options: readonly { readonly value: string; readonly label: string }[]
-}
-
-/** New values of the filters of one page. Undefined removes a filter. */
-export type OwnValues = Readonly<Record<string, string | undefined>>
 
 interface FilterBarProps {
   readonly search: ActivitySearch

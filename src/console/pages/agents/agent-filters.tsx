@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Segmented } from '../../ui/forms/choices.tsx'
 import { Icon } from '../../ui/icon.tsx'
-import { type AgentsSearch, agentSorts } from './route.ts'
+import { type AgentsSearch, agentSorts } from './search.ts'
 import { text } from './text.ts'
 import type { Agent } from './use-agents.ts'
 

@@ -1,7 +1,9 @@
+import type { ReplyOf } from '../../api/call.ts'
 import type { Tone } from '../../ui/data/status.tsx'
 import { count, shortMoney } from '../../ui/format/numbers.ts'
 import type { IconName } from '../../ui/icon.tsx'
-import type { Agent } from './use-agents.ts'
+
+type Agent = ReplyOf<'listAgentsConsole'>['agents'][number]
 
 const listOf = new Intl.ListFormat('en', { type: 'conjunction' })
 const children = (many: number): string => (many === 1 ? '1 child' : `${count(many)} children`)

@@ -4,7 +4,7 @@ import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
 import { apiQuery, invalidate } from '../../api/queries.ts'
 import { hasRole, type Me, useMe } from '../../app/me.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
-import type { AgentsSearch } from './route.ts'
+import type { AgentsSearch } from './search.ts'
 import { text } from './text.ts'
 
 export type Agent = ReplyOf<'listAgentsConsole'>['agents'][number]

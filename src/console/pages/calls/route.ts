@@ -1,18 +1,8 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../app/root-route.tsx'
-import { type ActivitySearch, given, readActivitySearch, readName } from '../activity/filters.ts'
-import { type Kind, kindNames, type Outcome, outcomeNames } from './text.ts'
-
-/** The span and the filters, the search, and the call that is open beside the list. */
-export type CallsSearch = ActivitySearch & {
-  readonly outcome?: Outcome
-  readonly kind?: Kind
-  /** The search by request id. */
-  readonly request_id?: string
-  /** The request id of the open call. */
-  readonly call?: string
-  readonly live?: true
-}
+import { given, readActivitySearch, readName } from '../activity/filters.ts'
+import type { CallsSearch } from './search.ts'
+import { kindNames, outcomeNames } from './text.ts'
 
 const idMaxChars = 100
 const readRequestId = (value: unknown): string | undefined => readName(value)?.slice(0, idMaxChars)

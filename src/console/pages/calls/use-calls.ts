@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
 import { filtersOf } from '../activity/filters.ts'
 import type { Span } from '../activity/span.ts'
-import type { CallsSearch } from './route.ts'
+import type { CallsSearch } from './search.ts'
 
 type Page = ReplyOf<'activityEvents'>
 type Query = NonNullable<NonNullable<CallOptions<'activityEvents'>>['query']>

@@ -1,14 +1,8 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../app/root-route.tsx'
-import { type ActivitySearch, given, readActivitySearch } from '../activity/filters.ts'
-import { type Group, groups, type Metric, metrics } from './metrics.ts'
-
-/** The span and the filters, and what the chart and the table show. */
-export type UsageSearch = ActivitySearch & {
-  readonly metric?: Metric
-  readonly group?: Group
-  readonly unit?: 'day' | 'hour'
-}
+import { given, readActivitySearch } from '../activity/filters.ts'
+import { groups, metrics } from './metrics.ts'
+import type { UsageSearch } from './search.ts'
 
 export const usageRoute = createRoute({
   getParentRoute: () => rootRoute,

@@ -17,7 +17,7 @@ import { lengthOf, type Span, spanBefore, spanOf, spanText } from '../activity/s
 import type { Activity } from './figures.ts'
 import { MetricCards } from './metric-cards.tsx'
 import { groups, type Metric } from './metrics.ts'
-import type { UsageSearch } from './route.ts'
+import type { UsageSearch } from './search.ts'
 import { ShareTable } from './share-table.tsx'
 import { text } from './text.ts'
 import './usage.css'

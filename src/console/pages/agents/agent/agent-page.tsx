@@ -19,11 +19,11 @@ import { EndAgent } from '../end-agent.tsx'
 import { text as shared, statuses } from '../text.ts'
 import { type AgentFamily, mayAct, useAgent, usePause, useWhomToAsk } from '../use-agents.ts'
 import './agent.css'
+import { type AgentTab, agentTabs, type TabProps } from '../agent-tabs.ts'
 import { CallsTab } from './calls-tab.tsx'
 import { FamilyTab } from './family-tab.tsx'
 import { MemoryTab } from './memory-tab.tsx'
 import { OverviewTab } from './overview-tab.tsx'
-import { type AgentTab, agentTabs } from './route.ts'
 import { RulesTab } from './rules-tab.tsx'
 import { text } from './text.ts'
 import { TokensTab } from './tokens-tab.tsx'
@@ -83,12 +83,6 @@ function KnownAgent({ agent }: { readonly agent: AgentFamily }) {
       {isEnding && <EndAgent agent={agent} onClose={() => setEnding(false)} />}
     </Page>
   )
-}
-
-export interface TabProps {
-  readonly agent: AgentFamily
-  /** Whether the person may act on the agent, and the agent has not ended. */
-  readonly isMine: boolean
 }
 
 function Tab({ tab, ...props }: TabProps & { readonly tab: AgentTab }) {

@@ -12,7 +12,7 @@ import { count, shortCount } from '../../../ui/format/numbers.ts'
 import { Segmented } from '../../../ui/forms/choices.tsx'
 import { Empty } from '../../../ui/layout/empty.tsx'
 import { Loaded, Panel } from '../../../ui/layout/panel.tsx'
-import type { TabProps } from './agent-page.tsx'
+import type { TabProps } from '../agent-tabs.ts'
 import { outcomeOf, text } from './text.ts'
 
 type Call = ReplyOf<'activityEvents'>['events'][number]

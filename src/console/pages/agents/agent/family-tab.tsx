@@ -8,10 +8,10 @@ import { Status, Tag } from '../../../ui/data/status.tsx'
 import { Tree, type TreeNode } from '../../../ui/data/tree.tsx'
 import { Button } from '../../../ui/forms/button.tsx'
 import { Panel } from '../../../ui/layout/panel.tsx'
+import type { TabProps } from '../agent-tabs.ts'
 import { CreateAgent } from '../create-agent.tsx'
 import { text as shared, statuses } from '../text.ts'
 import type { AgentFamily, FamilyMember } from '../use-agents.ts'
-import type { TabProps } from './agent-page.tsx'
 import { text } from './text.ts'
 
 /** Generations below the first agent of a family. */

@@ -8,7 +8,7 @@ import { VirtualTable } from '../../../ui/data/virtual-table.tsx'
 import { count } from '../../../ui/format/numbers.ts'
 import { Empty } from '../../../ui/layout/empty.tsx'
 import { Loaded, Panel } from '../../../ui/layout/panel.tsx'
-import type { TabProps } from './agent-page.tsx'
+import type { TabProps } from '../agent-tabs.ts'
 import { text } from './text.ts'
 
 type Entry = ReplyOf<'listConsole'>['keys'][number]

@@ -13,8 +13,8 @@ import { InlineError } from '../../../ui/layout/error-panel.tsx'
 import { Loaded } from '../../../ui/layout/panel.tsx'
 import { SecretPanel } from '../../../ui/overlays/secret-panel.tsx'
 import { toast } from '../../../ui/overlays/toast.tsx'
+import type { TabProps } from '../agent-tabs.ts'
 import { useWhomToAsk } from '../use-agents.ts'
-import type { TabProps } from './agent-page.tsx'
 import { text } from './text.ts'
 
 const scopes = ['inference', 'memory:read', 'memory:write', 'usage:read'] as const

@@ -1,8 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../../app/root-route.tsx'
-
-export const agentTabs = ['overview', 'family', 'tokens', 'memory', 'calls', 'rules'] as const
-export type AgentTab = (typeof agentTabs)[number]
+import { type AgentTab, agentTabs } from '../agent-tabs.ts'
 
 /** `tab` is what the page shows, and `outcome` a filter of its calls. */
 interface AgentSearch {

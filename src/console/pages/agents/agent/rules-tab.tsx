@@ -10,9 +10,9 @@ import { Icon } from '../../../ui/icon.tsx'
 import { InlineError } from '../../../ui/layout/error-panel.tsx'
 import { Panel } from '../../../ui/layout/panel.tsx'
 import { toast } from '../../../ui/overlays/toast.tsx'
+import type { TabProps } from '../agent-tabs.ts'
 import { changesOf, isReady, RuleFields, rulesOf } from '../rule-fields.tsx'
 import { type AgentFamily, agentsChanged } from '../use-agents.ts'
-import type { TabProps } from './agent-page.tsx'
 import { rulesInWords, text } from './text.ts'
 
 const membersMax = 200

@@ -1,7 +1,7 @@
 import { dayText } from '../../../ui/format/dates.ts'
 import { count, money, shortMoney, wholeMoney } from '../../../ui/format/numbers.ts'
+import type { AgentTab } from '../agent-tabs.ts'
 import type { Agent } from '../use-agents.ts'
-import type { AgentTab } from './route.ts'
 
 const listOf = new Intl.ListFormat('en', { type: 'disjunction' })
 const namedMax = 4
