@@ -215,8 +215,10 @@ test('a label is an id or an exact name, and a second look-up needs no query', a
 test('the look-up of a label returns the ancestors of its agent, nearest first', async () => {
   const caller = await newCaller(process)
   const [a, b, c, d, e] = await family(caller, ['a', 'b', 'c', 'd', 'e'])
-  expect(await process.agents.byLabel(caller.orgId, 'd')).toMatchObject({ id: d, ancestorIds: [c, b, a] })
-  expect(await process.agents.byLabel(caller.orgId, 'e')).toMatchObject({ id: e, ancestorIds: [d, c, b] })
+  expect(await process.agents.byLabel(caller.orgId, String(d))).toMatchObject({ id: d, ancestorIds: [c, b, a] })
+  expect(await process.agents.byLabel(caller.orgId, String(e))).toMatchObject({ id: e, ancestorIds: [d, c, b] })
+  // An agent chose the name of a child, so the name finds nothing.
+  expect(await process.agents.byLabel(caller.orgId, 'd')).toBeNull()
 })
 
 test('the label of a revoked agent is reported as revoked until a new agent takes the name', async () => {

@@ -113,7 +113,8 @@ async function besideHonestReads<T>(work: Promise<T>): Promise<{ value: T; reads
   return { value, reads }
 }
 
-const listCalls = ['list', 'list?limit=10', 'list?author=user:1&limit=10', 'search?q=x']
+// A list by author reads no store.
+const listCalls = ['list', 'list?limit=10', 'list?prefix=agents/&limit=10', 'search?q=x']
 const codesOf = (replies: readonly TestReply[]): string[] => replies.map(({ status, json }) => `${status} ${json?.error?.code}`)
 
 const attacks: readonly (readonly [what: string, answer: Answer])[] = [
@@ -197,7 +198,7 @@ describe('HARD-04 a store with hostile lists', () => {
     async (_what, page) => {
       await newOwner()
       onLists((response, query) => xml(response, page(query)))
-      for (const path of ['list', 'list?limit=100', 'list?author=user:1', 'search?q=x']) {
+      for (const path of ['list', 'list?limit=100', 'search?q=x']) {
         const before = evil.requests.length
         const reply = await app.call('GET', `/v1/me/memory/${path}`, undefined, { token: owner.key })
         expect([codesOf([reply]), reply.json.error.message]).toEqual([
