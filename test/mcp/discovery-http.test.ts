@@ -103,8 +103,8 @@ describe('a 401 of /mcp', () => {
     }
   })
 
-  test('a browser that opens /mcp gets JSON that says to use POST', async () => {
-    const reply = await app.call('GET', '/mcp', undefined, { token: null, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
+  test('a program that gets /mcp reads JSON that says to use POST', async () => {
+    const reply = await app.call('GET', '/mcp', undefined, { token: null, headers: { accept: 'application/json, */*;q=0.8' } })
     expect([reply.status, reply.headers.get('allow'), reply.json.error.code]).toEqual([405, 'POST', 'method_not_allowed'])
   })
 })
