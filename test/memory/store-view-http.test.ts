@@ -9,7 +9,7 @@ test('a view of the memory store shows the used bytes without reading the index 
   const app = await startApp({ env: { FOLDER_STORE: 'on' } })
   try {
     expect((await app.call('PUT', '/v1/me/memory-store', { store: 'folder', quota_mb: 1 })).status).toBe(200)
-    expect((await app.call('PUT', '/v1/me/memory/o?key=shared%2Fone', 'twelve bytes')).status).toBeLessThan(300)
+    expect((await app.call('PUT', '/v1/me/memory/o?key=agents%2Fone', 'twelve bytes')).status).toBeLessThan(300)
     const before = (await app.call('GET', '/v1/me/memory-store')).json
     expect(before).toMatchObject({ configured: true, bytes_used: 12 })
     await app.db.exec(hide)
