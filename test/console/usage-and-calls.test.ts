@@ -67,7 +67,7 @@ describe.skipIf(program === null)(suiteName('usage and calls in the console'), {
   const choose = (page: Page, name: string | RegExp) => page.getByRole('radio', { name }).check({ force: true })
   const searchOf = (page: Page) => Object.fromEntries(new URL(page.url()).searchParams)
 
-  // The rows of the table are compared before the page shows them all, so the test does not pass yet.
+  // It fails: the rows of the table come as undefined, and the cause is not known yet.
   test.skip('usage shows every metric and group of a range in the address, beside the period before, with figures that equal /me/activity to the unit, as a chart, a table and CSV', async () => {
     const span = spanOf({ range: '7d' }, istDay(Date.now()))
     const [report, before] = [await read(span), await read(spanBefore(span))]
