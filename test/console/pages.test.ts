@@ -92,5 +92,5 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
           expect.soft(opened.faults, place).toEqual([])
           await opened.context.close()
         }
-  }, 600_000)
+  }, 1_200_000)
 })
