@@ -80,11 +80,11 @@ test.skipIf(onPostgres)(
     await put('agents/lines', `\u0100${'\n'.repeat(lines)}hit`)
     const { json: list } = await app.call('GET', '/v1/me/memory/list?prefix=agents/lines&limit=1', undefined, { token: hostile })
     const search = (...place: number[]) => {
-      const cursor = Buffer.from(`s:${JSON.stringify(['agents/lines', list.keys[0].etag, ...place])}`).toString('base64url')
+      const cursor = Buffer.from(`b:${JSON.stringify(['agents/lines', list.keys[0].etag, ...place])}`).toString('base64url')
       return app.call('GET', `/v1/me/memory/search?q=hit&prefix=agents/&cursor=${cursor}`, undefined, { token: hostile })
     }
-    // A cursor names where its line begins, so the search skips no lines. A cursor without that is refused.
-    const found = await beside(Promise.all([search(lines - 5, 0, lines - 4), search(lines - 5, 0), search(lines, 0, 10 ** 15)]))
+    // A cursor names the byte where its line begins, so the search skips no lines. A cursor without that is refused. The first character has two bytes.
+    const found = await beside(Promise.all([search(lines - 5, 0, lines - 3), search(lines - 5, 0), search(lines, 0, 10 ** 15)]))
     expect(found.result.map(({ status, json }) => [status, json.matches?.map(({ line }: { line: number }) => line)])).toEqual([
       [200, [lines + 1]],
       [400, undefined],

@@ -13,6 +13,8 @@ const others: Readonly<Record<string, string>> = {
   'POST /me/billing/promo/check': 'changes nothing',
   'POST /me/byok/{provider}/test': 'the status is the answer',
   'POST /v1/me/agents/{id}/token': 'the form of OAuth',
+  'POST /me/agents/{id}/token': 'the form of OAuth',
+  'POST /me/playground/token': 'the form of OAuth',
   'POST /oauth/token': 'the form of OAuth',
   'POST /oauth/introspect': 'the form of OAuth',
   'POST /oauth/revoke': 'the form of OAuth',
