@@ -92,7 +92,7 @@ interface AxeResult {
 }
 
 /** Opens a page of the gateway as a person with this cookie. */
-export async function openPage(browser: Browser, app: TestApp, path: string, options: OpenOptions = {}): Promise<ConsolePage> {
+export async function openPage(browser: Browser, app: Pick<TestApp, 'baseUrl'>, path: string, options: OpenOptions = {}): Promise<ConsolePage> {
   const { cookie, theme = 'light', size = 'wide', expected = [] } = options
   const context = await browser.newContext({ viewport: sizes[size], colorScheme: theme, reducedMotion: 'reduce', locale: 'en-IN', timezoneId: 'Asia/Kolkata' })
   context.setDefaultTimeout(30_000)

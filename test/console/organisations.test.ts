@@ -75,7 +75,7 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
       await page.goto(app.baseUrl + path)
       await page.getByRole('heading', { level: 1 }).or(page.getByText('There is no such page')).first().waitFor()
       await page.waitForLoadState('networkidle')
-      const shown = ((await page.locator('body').textContent())) + (await page.title())
+      const shown = (await page.locator('body').textContent()) + (await page.title())
       if (isOther) expect(shown, path).toMatch(/belongs to another organisation|not among those/)
       text += shown
     }
