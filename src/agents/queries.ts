@@ -176,6 +176,12 @@ export const namesOf = statement<[orgId: number, agentIds: readonly number[]], {
   `select id, name from agents where org_id = $1::int and id = any($2::int[])`,
 )
 
+/** Returns those of these agents that a member owns. */
+export const ownedOf = statement<[orgId: number, agentIds: readonly number[], userId: number], { id: number }>(
+  'agents.owned_of',
+  `select id from agents where org_id = $1::int and id = any($2::int[]) and ${ownerColumn} = $3::int`,
+)
+
 const withAncestors = (condition: string): string =>
   `with recursive found as (
      select id, name, status, epoch, parent_id, ${ownerColumn} as owner_user, playground_user, ${ruleColumns} from agents where org_id = $1::int and ${condition} limit 1

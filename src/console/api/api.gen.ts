@@ -356,7 +356,8 @@ export interface Operations {
   }
   /** The fallback chains of the organisation. */
   listChains: {
-    reply: { chains: { model: string; steps: { model: string; provider?: string }[] }[] }
+    query?: { q?: string; owner?: string; sort?: 'model' | 'updated'; limit?: number; cursor?: string }
+    reply: { chains: { model: string; steps: { model: string; provider?: string }[] }[]; next_cursor: string | null }
   }
   /** The collections of the organisation, newest first: private ones, public ones and forks. */
   listCollections: {
@@ -381,14 +382,14 @@ export interface Operations {
     query?: { before?: string; limit?: number }
     reply: { invoices: ({ number: string; payment_id: string; date: string; issued_at: string; total_inr: number; taxable_inr: number; cgst_inr: number; sgst_inr: number; igst_inr: number; place_of_supply: string | null })[]; next_before: string | null }
   }
-  /** The API keys of the organisation that are not revoked, newest first, with limits, budget and spend of the month. Never the keys themselves. */
+  /** The API keys of the organisation, with limits, budget and spend of the month: those that are not revoked, newest first. Never the keys themselves. */
   listKeys: {
-    query?: { limit?: number; cursor?: string }
+    query?: { q?: string; state?: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; owner?: string; sort?: 'created' | 'name' | 'last_used'; limit?: number; cursor?: string }
     reply: { keys: ({ id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null })[]; next_cursor: string | null }
   }
   /** The members of the organisation, and on the first page the open invitations. */
   listMembers: {
-    query?: { limit?: number; cursor?: string }
+    query?: { limit?: number; cursor?: string; q?: string; state?: 'active' | 'invited'; role?: 'member' | 'admin' | 'owner'; sort?: 'created' | 'name' | 'email' }
     reply: { members: ({ id: number; uid: number; email: string; name: string | null; role: 'member' | 'admin' | 'owner'; capabilities: ('usage:org:view' | 'cost:org:view' | 'audit:view')[] })[]; pending: ({ id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string })[]; next_cursor: string | null }
   }
   /** Models with prices, residency, capabilities and routes. With a credential: those that it may use, and those on own keys as provider/model-id. */
@@ -445,7 +446,7 @@ export interface Operations {
   }
   /** The workspaces of the organisation with their budgets and spend: active ones first, then archived ones. */
   listWorkspaces: {
-    query?: { limit?: number; cursor?: string }
+    query?: { q?: string; state?: 'active' | 'archived'; sort?: 'created' | 'name'; limit?: number; cursor?: string }
     reply: { workspaces: ({ id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; member_uids: number[] })[]; next_cursor: string | null }
   }
   /** This process answers: 200 as long as it runs, also while it drains and while the database is away. Restart it when this fails. */
@@ -503,7 +504,7 @@ export interface Operations {
   }
   /** Every monthly budget of the organisation, widest scope first: cap, spent, held by running calls, what is left. */
   orgBudgets: {
-    query?: { limit?: number; cursor?: string }
+    query?: { limit?: number; cursor?: string; q?: string; state?: 'under' | 'warned' | 'blocked'; scope?: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; owner?: string; sort?: 'scope' | 'cap' }
     reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; resets_at: string; name: string })[]; next_cursor: string | null }
   }
   /** The scopes of this credential. agents/ is open to every key and not listed. A session also gets all its workspaces. */

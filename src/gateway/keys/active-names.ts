@@ -14,3 +14,13 @@ const activeKeyNames = statement<[orgId: number, keyIds: readonly number[], now:
    where k.org_id = $1::int and k.id = any($2::int[]) and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3::timestamptz)
      and (k.user_id is null or m.user_id is not null)`,
 )
+
+/** Returns those of these keys that belong to a user. */
+export async function keysOfUser(db: Db, orgId: number, keyIds: readonly number[], userId: number): Promise<readonly number[]> {
+  return (await db.many(ownedKeys, orgId, keyIds, userId)).map(row => row.id)
+}
+
+const ownedKeys = statement<[orgId: number, keyIds: readonly number[], userId: number], { id: number }>(
+  'keys.of_user',
+  `select id from api_keys where org_id = $1::int and id = any($2::int[]) and user_id = $3::int`,
+)

@@ -70,9 +70,9 @@ export class Invitations {
     this.#deps = deps
   }
 
-  /** Returns the open invitations of an organisation, oldest first. */
-  pending(orgId: number): Promise<Pending[]> {
-    return this.#deps.db.many(listPending, orgId, listedMax)
+  /** Returns the open invitations of an organisation, oldest first. `text` is a part of the address, or an id. */
+  pending(orgId: number, { text, role }: { readonly text?: string | undefined; readonly role?: Role | undefined } = {}): Promise<Pending[]> {
+    return this.#deps.db.many(listPending, orgId, listedMax, text ?? null, role ?? null)
   }
 
   /** Returns the open invitations to the person's address in upper or lower case. */

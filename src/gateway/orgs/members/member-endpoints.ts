@@ -1,9 +1,12 @@
 import { z } from 'zod'
+import { cursorCharsMax } from '../../../platform/db/list-cursor.ts'
 import { endpointOf } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
+import { searchText, textOf } from '../../../platform/values/list-params.ts'
 import { rowId } from '../../../platform/values/row-id.ts'
 import { reader, signedIn } from '../accounts/signed-in.ts'
 import { type Invitations, type OwnInvitation, type Pending, roleOfName } from './invitations.ts'
+import { memberSorts } from './member-list.ts'
 import type { ListedMember, Members } from './members.ts'
 
 const row = endpointOf<{ members: Members; invitations: Invitations }>()
@@ -46,13 +49,6 @@ const invitationView = (found: OwnInvitation): z.output<typeof invitation> => ({
   invited_by: found.invitedBy,
 })
 
-function afterOf(cursor: string | undefined): number {
-  if (cursor === undefined) return 0
-  const after = rowId(cursor)
-  if (after === null) throw fail('bad_request', { message: 'cursor: send the next_cursor of the page before, or leave it out.' })
-  return after
-}
-
 export const memberEndpoints = {
   listMembers: row({
     at: 'GET /me/members',
@@ -63,20 +59,26 @@ export const memberEndpoints = {
     input: {
       query: z.object({
         limit: z.coerce.number().int().min(1).max(pageMax).optional().describe(`1 to ${pageMax}; default ${pageDefault} with a cursor, else ${pageMax}.`),
-        cursor: z.string().optional().describe('next_cursor of the page before.'),
+        cursor: z.string().max(cursorCharsMax).optional().describe('next_cursor of the page before, in the same order.'),
+        q: searchText('A part of the name or of the mail address, in upper or lower case, or an id.'),
+        state: z.enum(['active', 'invited']).optional().describe('active: members only. invited: open invitations only. Left out: both.'),
+        role: role.optional(),
+        sort: z.enum(memberSorts).optional().describe('The order of the members: created (oldest account first, the default), name or email.'),
       }),
     },
     output: z.object({ members: z.array(member), pending: z.array(pending), next_cursor: z.string().nullable() }),
-    errors: [],
+    errors: ['bad_request'],
     async handle({ members, invitations }, { query }, call) {
       const { orgId } = call.principal
-      const isFirst = query.cursor === undefined
-      const page = await members.list(orgId, { afterUserId: afterOf(query.cursor), limit: query.limit ?? (isFirst ? pageMax : pageDefault) })
-      return {
-        members: page.members.map(memberView),
-        pending: isFirst ? (await invitations.pending(orgId)).map(pendingView) : [],
-        next_cursor: page.nextAfter === null ? null : String(page.nextAfter),
-      }
+      const { q, state, role, sort, cursor } = query
+      const isFirst = cursor === undefined
+      const text = textOf(q)
+      const limit = query.limit ?? (isFirst ? pageMax : pageDefault)
+      const [page, pending] = await Promise.all([
+        state === 'invited' ? { members: [], nextCursor: null } : members.list(orgId, { text, role, sort, cursor, limit }),
+        isFirst && state !== 'active' ? invitations.pending(orgId, { text, role }) : [],
+      ])
+      return { members: page.members.map(memberView), pending: pending.map(pendingView), next_cursor: page.nextCursor }
     },
   }),
 
