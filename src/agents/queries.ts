@@ -168,7 +168,7 @@ export const findAgents = statement<[orgId: number, agentIds: readonly number[]]
 /** Returns the names of the active agents among these ids. */
 export const activeNamesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
   'agents.active_names_of',
-  `select id, name from agents where org_id = $1::int and id = any($2::int[]) and status = 'active'`,
+  `select a.id, a.name from unnest($2::int[]) w(id) join agents a on a.org_id = $1::int and a.id = w.id where a.status = 'active'`,
 )
 
 export const namesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
@@ -179,7 +179,7 @@ export const namesOf = statement<[orgId: number, agentIds: readonly number[]], {
 /** Returns those of these agents that a member owns. */
 export const ownedOf = statement<[orgId: number, agentIds: readonly number[], userId: number], { id: number }>(
   'agents.owned_of',
-  `select id from agents where org_id = $1::int and id = any($2::int[]) and ${ownerColumn} = $3::int`,
+  `select a.id from unnest($2::int[]) w(id) join agents a on a.org_id = $1::int and a.id = w.id where ${ownerColumn} = $3::int`,
 )
 
 const withAncestors = (condition: string): string =>

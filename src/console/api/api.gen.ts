@@ -243,6 +243,15 @@ export interface Operations {
     body: { model: string; input: string | string[]; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
     reply: { object: 'list'; data: ({ object: string; index: number; embedding: number[] | string })[]; model: string; usage: { prompt_tokens: number; total_tokens: number } }
   }
+  /** Ends every session of the signed-in person except the current one. */
+  endOtherSessions: {
+    reply: { ok: true; ended: number }
+  }
+  /** Ends an own session: every process refuses it within a second. The current one signs out and clears its cookie. */
+  endSession: {
+    path: { id: string | number }
+    reply: { ok: true; id: number }
+  }
   /** Copies a collection into the organisation, private and at version 1. 200 with the fork that there is already, 201 with a new one. */
   forkCollection: {
     path: { slug: string | number }
@@ -296,6 +305,11 @@ export interface Operations {
   getStoreConsole: {
     reply: { configured: boolean }
   }
+  /** One delivery with the payload as sent, and its attempts with time, duration, status and error. */
+  getWebhookDelivery: {
+    path: { id: string | number; did: string | number }
+    reply: { id: string; event_id: string; type: string; status: 'pending' | 'acknowledged' | 'failed' | 'dead'; code: number | null; attempts: number; error: string | null; next_attempt_at: string | null; created_at: string; payload: string | null; attempt_log: ({ number: number; at: string; duration_ms: number; status: number | null; error: string | null })[] }
+  }
   /** Grants an active member of the organisation. For the owner of the share, and owners and admins of the organisation. */
   grantShare: {
     path: { space: string | number; uid: string | number }
@@ -325,10 +339,20 @@ export interface Operations {
     path: { slug: string | number }
     reply: { ok: true; id: number; model: string; steps: { model: string; provider?: string }[]; forked_as: string | null }
   }
+  /** A link to hand over to the invited person, as the mail has it. It holds no secret: who opens it signs in with the invited address. */
+  invitationLink: {
+    path: { id: string | number }
+    reply: { id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string; ok: true; link: string }
+  }
   /** Invites an address with a role and mails it. Only an owner invites an owner. */
   inviteMember: {
     body: { email: string; role: string }
     reply: { id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string }
+  }
+  /** Invites up to 200 addresses with one role and mails them, with a result for each. Safe to repeat. Only an owner invites an owner. */
+  inviteMembers: {
+    body: { emails: string[]; role: string }
+    reply: { ok: true; invited: number; results: ({ email: string; invitation: { id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string } | null; error: { code: string; message: string } | null })[] }
   }
   /** The public keys of agent tokens: the current one, the next one, and retired ones whose tokens may still be alive. */
   jwks: {
@@ -418,6 +442,10 @@ export interface Operations {
   listPublicCollections: {
     query?: { model?: string }
     reply: { collections: ({ id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; readme_cut: boolean })[] }
+  }
+  /** The sessions of the signed-in person in every organisation: the current one, then the newest, at most 200. An agent has none. */
+  listSessions: {
+    reply: { sessions: ({ id: number; current: boolean; browser: 'edge' | 'opera' | 'samsung' | 'firefox' | 'chrome' | 'safari' | 'curl' | 'other' | null; org: { id: number; name: string }; created_at: string; last_used_at: string | null; expires_at: string })[] }
   }
   /** The open shares that the caller owns or belongs to, by name. */
   listShares: {
@@ -933,6 +961,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   deleteWebhook: 'DELETE /me/webhooks/{id}',
   dpia: 'GET /v1/org/dpia',
   embeddings: 'POST /v1/embeddings',
+  endOtherSessions: 'DELETE /me/sessions',
+  endSession: 'DELETE /me/sessions/{id}',
   forkCollection: 'POST /me/collections/fork/{slug}',
   generateImages: 'POST /v1/images/generations',
   getAgent: 'GET /v1/me/agents/{id}',
@@ -944,13 +974,16 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   getPublicCollection: 'GET /v1/collections/{slug}',
   getStore: 'GET /v1/me/memory-store',
   getStoreConsole: 'GET /me/memory-store',
+  getWebhookDelivery: 'GET /me/webhooks/{id}/deliveries/{did}',
   grantShare: 'PUT /v1/me/memory/shares/{space}/members/{uid}',
   grantShareConsole: 'PUT /me/memory/shares/{space}/members/{uid}',
   health: 'GET /health',
   history: 'GET /v1/me/memory/history',
   historyConsole: 'GET /me/memory/history',
   importCollection: 'POST /me/collections/import/{slug}',
+  invitationLink: 'POST /me/members/pending/{id}/link',
   inviteMember: 'POST /me/members',
+  inviteMembers: 'POST /me/members/bulk',
   jwks: 'GET /.well-known/jwks.json',
   list: 'GET /v1/me/memory/list',
   listAgents: 'GET /v1/me/agents',
@@ -970,6 +1003,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listProviderKeys: 'GET /me/byok',
   listProviders: 'GET /v1/providers',
   listPublicCollections: 'GET /v1/collections',
+  listSessions: 'GET /me/sessions',
   listShares: 'GET /v1/me/memory/shares',
   listSharesConsole: 'GET /me/memory/shares',
   listTrust: 'GET /me/agent-trust',

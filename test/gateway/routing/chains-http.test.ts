@@ -74,6 +74,7 @@ describe('saved chains', () => {
         { model: 'same-id', steps: ten },
         { model: 'test-model', steps: [{ model: 'alpha-only' }, { model: 'test-model', provider: 'beta' }, { model: 'same-id' }] },
       ],
+      next_cursor: null,
     })
   })
 

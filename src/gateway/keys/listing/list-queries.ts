@@ -101,7 +101,7 @@ const orders: Readonly<Record<'created' | 'name' | 'last_used', Order>> = {
 }
 const groups = {
   created: '(t.revoked_at is null) between $6::boolean and $6::boolean',
-  name: '(t.revoked_at is not null) between not $6::boolean and not $6::boolean',
+  name: '(t.revoked_at is not null) between (not $6::boolean) and (not $6::boolean)',
   last_used: '(t.revoked_at is null) between $6::boolean and $6::boolean',
 } as const
 

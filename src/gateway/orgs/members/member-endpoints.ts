@@ -5,7 +5,7 @@ import { fail } from '../../../platform/errors.ts'
 import { searchText, textOf } from '../../../platform/values/list-params.ts'
 import { rowId } from '../../../platform/values/row-id.ts'
 import { reader, signedIn } from '../accounts/signed-in.ts'
-import { type Invitations, type OwnInvitation, type Pending, roleOfName } from './invitations.ts'
+import { type InvitationResult, type Invitations, invitedTogetherMax, type OwnInvitation, type Pending, roleOfName } from './invitations.ts'
 import { memberSorts } from './member-list.ts'
 import type { ListedMember, Members } from './members.ts'
 
@@ -25,12 +25,25 @@ const member = z.object({
 const pending = z.object({ id: z.int(), email: z.string(), role, created_at: z.string() })
 const invitation = pending.extend({ org: z.object({ id: z.int(), name: z.string(), kind: z.enum(['personal', 'team']) }), invited_by: z.string() })
 const ok = z.literal(true)
+const result = z.object({
+  email: z.string().describe('The address of the request.'),
+  invitation: pending.nullable().describe('Null: the address was not invited.'),
+  error: z.object({ code: z.string(), message: z.string() }).nullable().describe('Why it was not, as POST /me/members answers.'),
+})
 
 const memberPath = z.object({ id: z.string().describe('User id.') })
 const invitationPath = z.object({ id: z.string().describe('Invitation id.') })
 /** Returns the id in the path. A text that is not an id becomes 0, which matches nobody, so the reply is that of an unknown id. */
 const idOf = (path: { id: string }): number => rowId(path.id) ?? 0
 
+const resultView = ({ email, invitation, error }: InvitationResult): z.output<typeof result> => ({
+  email,
+  invitation: invitation === undefined ? null : pendingView(invitation),
+  error: error === undefined ? null : { code: error.code, message: error.message },
+})
+
+/** Maximum length of an address of a request. Longer texts are not addresses. */
+const emailMax = 320
 const pageDefault = 50
 const pageMax = 200
 
@@ -95,6 +108,25 @@ export const memberEndpoints = {
     handle: async ({ invitations }, { body }, call) => pendingView(await invitations.invite(signedIn(call.principal), body)),
   }),
 
+  inviteMembers: row({
+    at: 'POST /me/members/bulk',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: `Invites up to ${invitedTogetherMax} addresses with one role and mails them, with a result for each. Safe to repeat. Only an owner invites an owner.`,
+    input: { body: z.strictObject({ emails: z.array(z.string().max(emailMax)).min(1).max(invitedTogetherMax), role: roleInput }) },
+    output: z.object({
+      ok,
+      invited: z.int().describe('Number of addresses that this call has invited.'),
+      results: z.array(result).describe('One for each address, in the order of the request.'),
+    }),
+    errors: ['bad_role', 'personal_org', 'bad_request'],
+    async handle({ invitations }, { body }, call) {
+      const results = await invitations.inviteAll(signedIn(call.principal), body.emails, body.role)
+      return { ok: true, invited: results.filter(each => each.invitation !== undefined).length, results: results.map(resultView) }
+    },
+  }),
+
   updateMember: row({
     at: 'PATCH /me/members/{id}',
     auth: 'session',
@@ -126,6 +158,21 @@ export const memberEndpoints = {
     async handle({ members }, { path }, call) {
       await members.remove(signedIn(call.principal), idOf(path))
       return { ok: true, id: idOf(path) }
+    },
+  }),
+
+  invitationLink: row({
+    at: 'POST /me/members/pending/{id}/link',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'A link to hand over to the invited person, as the mail has it. It holds no secret: who opens it signs in with the invited address.',
+    input: { path: invitationPath },
+    output: pending.extend({ ok, link: z.string() }),
+    errors: ['forbidden', 'not_found'],
+    async handle({ invitations }, { path }, call) {
+      const { invitation, link } = await invitations.linkOf(signedIn(call.principal), idOf(path))
+      return { ok: true, ...pendingView(invitation), link }
     },
   }),
 

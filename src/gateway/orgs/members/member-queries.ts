@@ -117,6 +117,11 @@ export const listPending = statement<[orgId: number, limit: number, text: string
    order by id limit $2::int`,
 )
 
+export const findPending = statement<[orgId: number, id: number], PendingRow>(
+  'orgs.find_pending',
+  `select id, email, role, created_at as "createdAt" from invitations where org_id = $1::int and id = $2::int and status = 'pending'`,
+)
+
 export const findPendingByEmail = statement<[orgId: number, email: string], { id: number }>(
   'orgs.find_pending_by_email',
   `select id from invitations where org_id = $1::int and status = 'pending' and lower(email) = lower($2::text)`,
