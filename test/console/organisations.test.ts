@@ -27,7 +27,7 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
   const keys = new Map<Mark, number>()
   beforeAll(async () => {
     await builtConsole()
-    app = await startApp({ env: { FOLDER_STORE: 'true' } })
+    app = await startApp({ env: { FOLDER_STORE: 'true', OUTBOUND_ALLOW: '127.0.0.1:9' } })
     for (const mark of marks) {
       const org = await app.otherOrg(`${mark} Works`)
       const cookie = await app.signIn(org.userId, org.orgId)
@@ -55,7 +55,7 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
     const { access_token: agentToken } = await made(`/v1/me/agents/${agent.id}/token`, {})
     keys.set(mark, (await made('/me/keys', { name: `${mark} service` })).id)
     await made('/me/workspaces', { name: `${mark} team` })
-    await made('/me/webhooks', { url: `https://${mark.toLowerCase()}.example.com/hook`, events: ['agent.created'] })
+    await made('/me/webhooks', { url: `http://127.0.0.1:9/${mark.toLowerCase()}`, subscribe_all: true })
     await made('/me/members', { email: `guest@${mark.toLowerCase()}.test`, role: 'member' })
     await made('/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hello' }] })
     const note = await app.call('PUT', `/v1/me/memory/o?key=agents/${mark}-agent/${mark}.md`, `Of ${mark}.`, { token: agentToken })

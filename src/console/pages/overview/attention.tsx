@@ -10,14 +10,23 @@ import { text } from './text.ts'
 
 const readAgainMs = 30_000
 const shownMax = 8
+/** A key that ends soon is found among this number of the newest keys. */
+const readKeys = 50
 
 /** What a person should look at. A member does not see budgets of others, webhooks and invitations, so these count for admins only. */
 export function Attention() {
   const isAdmin = hasRole(useMe(), 'admin')
   const health = useQuery({ ...apiQuery('health'), refetchInterval: readAgainMs })
   const now = useNow()
-  const budgets = useQuery({ ...apiQuery('orgBudgets', { query: { limit: 50 } }), enabled: isAdmin, refetchInterval: readAgainMs })
-  const keys = useQuery({ ...apiQuery('listKeys', { query: { limit: 100 } }), refetchInterval: readAgainMs })
+  const budgetsIn = (state: 'warned' | 'blocked') => ({
+    ...apiQuery('orgBudgets', { query: { state, limit: shownMax } }),
+    enabled: isAdmin,
+    refetchInterval: readAgainMs,
+  })
+  const blocked = useQuery(budgetsIn('blocked'))
+  const warned = useQuery(budgetsIn('warned'))
+  const unused = useQuery({ ...apiQuery('listKeys', { query: { state: 'notice', limit: shownMax } }), refetchInterval: readAgainMs })
+  const newest = useQuery({ ...apiQuery('listKeys', { query: { state: 'active', limit: readKeys } }), refetchInterval: readAgainMs })
   const webhooks = useQuery({ ...apiQuery('listWebhooks'), enabled: isAdmin, refetchInterval: readAgainMs })
   const members = useQuery({ ...apiQuery('listMembers'), enabled: isAdmin, refetchInterval: readAgainMs })
   return (
@@ -26,9 +35,9 @@ export function Attention() {
         {data => {
           const findings = [
             ...healthFindings(data),
-            ...budgetFindings(budgets.data?.budgets ?? []),
+            ...budgetFindings([...(blocked.data?.budgets ?? []), ...(warned.data?.budgets ?? [])]),
             ...webhookFindings(webhooks.data?.webhooks ?? []),
-            ...keyFindings(keys.data?.keys ?? [], now),
+            ...keyFindings([...(unused.data?.keys ?? []), ...(newest.data?.keys ?? [])], now),
             ...invitationFindings(members.data?.pending?.length ?? 0),
           ]
           if (findings.length === 0)

@@ -55,5 +55,4 @@ export const webhookFindings = (webhooks: Webhooks): Finding[] =>
     .filter(({ enabled, disabled_reason: reason }) => !enabled && reason !== null && reason !== 'manual')
     .map(({ id, url }): Finding => ({ id: `webhook ${id}`, tone: 'bad', words: text.webhookOff(url), to: null }))
 
-export const invitationFindings = (many: number): Finding[] =>
-  many === 0 ? [] : [{ id: 'invitations', tone: 'warn', words: text.invited(many), to: null }]
+export const invitationFindings = (many: number): Finding[] => (many === 0 ? [] : [{ id: 'invitations', tone: 'warn', words: text.invited(many), to: null }])

@@ -18,8 +18,8 @@ import { Cards } from './cards.tsx'
 import { type Activity, chartSpan, seriesOf, spanOf } from './figures.ts'
 import './overview.css'
 import { type Metric, metrics } from './metric.ts'
-import { text } from './text.ts'
 import { RecentErrors } from './recent-errors.tsx'
+import { text } from './text.ts'
 import { TopAgents, TopKeys, TopModels } from './tops.tsx'
 
 const route = getRouteApi('/')

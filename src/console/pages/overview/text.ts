@@ -1,6 +1,6 @@
-import { latencyText } from '../activity/latency.ts'
 import { shellText } from '../../text/common.ts'
 import { percent, shortCount, wholeMoney } from '../../ui/format/numbers.ts'
+import { latencyText } from '../activity/latency.ts'
 
 /** Texts of the overview. */
 export const text = {

@@ -50,9 +50,7 @@ export function TopAgents({ activity }: { readonly activity: Activity }) {
       </Link>
     ),
   }
-  return (
-    <Table label={text.agents} columns={[name, ...figures<Agent>(activity.totals)]} rows={agents.slice(0, shownMax)} rowKey={row => row.agent_id ?? 0} />
-  )
+  return <Table label={text.agents} columns={[name, ...figures<Agent>(activity.totals)]} rows={agents.slice(0, shownMax)} rowKey={row => row.agent_id ?? 0} />
 }
 
 type Key = NonNullable<Activity['top_keys']>[number]
