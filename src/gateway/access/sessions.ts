@@ -33,7 +33,7 @@ export interface SessionsDeps {
 }
 
 /** The `kind` of the control-log item for a session that was ended or moved. The item's `ref` is the session's id. */
-const sessionChanged = 'session_changed'
+export const sessionChanged = 'session_changed'
 const idBytes = 32
 const sessionsCachedMax = 50_000
 /** How long this process remembers that a session id is not in the database. */
@@ -95,6 +95,13 @@ export class Sessions {
   principalOf(cookieHeader: string | undefined): SessionPrincipal | Promise<SessionPrincipal> {
     const sessionId = this.#idOf(cookieHeader)
     if (sessionId === null) throw fail('no_session')
+    return this.current(sessionId)
+  }
+
+  /**
+   * Returns the present principal of a session. Throws `no_session` when it has ended or has expired. Returns without a promise when the session is cached.
+   */
+  current(sessionId: string): SessionPrincipal | Promise<SessionPrincipal> {
     const row = this.#rows.get(sessionId)
     return row instanceof Promise ? row.then(found => this.#principal(sessionId, found)) : this.#principal(sessionId, row)
   }
