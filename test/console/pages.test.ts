@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../harness/app.ts'
+import { startApp, type TestApp, until } from '../harness/app.ts'
 import { builtConsole, type ConsolePage, openPage, program, startBrowser, suiteName, type Theme } from './browser.ts'
 import { clockBefore, makeUsage, namedModels } from './usage-days.ts'
 
@@ -85,7 +85,8 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
           const opened = await openPage(browser, app, path.replace('{lead}', String(lead)), { cookie, theme, size })
           const place = `${path}, ${theme}, ${size}`
           await opened.page.getByText(ready).first().waitFor()
-          await opened.page.waitForLoadState('networkidle')
+          // The stream of hints never ends, so the network is never idle.
+          await until(async () => (await opened.page.locator('[aria-busy=true]').count()) === 0, 30_000)
           await picture(opened, `${name}-${theme}-${size}`)
           expect.soft(await opened.axe(), place).toEqual([])
           expect.soft(await opened.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${place}: no scrolling sideways`).toBe(true)

@@ -32,7 +32,7 @@ function findingsOf(health: ReplyOf<'health'>, budgets: ReplyOf<'orgBudgets'>['b
 export function Attention() {
   const isAdmin = hasRole(useMe(), 'admin')
   const health = useQuery({ ...apiQuery('health'), refetchInterval: readAgainMs })
-  const budgets = useQuery({ ...apiQuery('orgBudgets', { query: { limit: 50 } }), enabled: isAdmin, refetchInterval: readAgainMs })
+  const budgets = useQuery({ ...apiQuery('orgBudgets', { query: { limit: 50 } }), enabled: isAdmin })
   return (
     <Panel title={text.attention}>
       <Loaded query={health}>
