@@ -3,12 +3,18 @@ import { readAgain } from './refresher.ts'
 import { readAt, streamState } from './stream-state.ts'
 
 /** How often a visible tab reads everything that it shows while the stream of hints is gone. */
-export const pollMs = 15_000
+const pollMs = 15_000
+/** Number of polls that the stream of hints replaces. The next one is made anyway, for what this person gets no hints of. */
+const pollsReplaced = 3
 
-/** Polls while the stream is gone and the tab is visible. Returns a function that ends it. */
-export function pollWithoutStream(): () => void {
+/** Polls while the tab is visible: every time without the stream, and once a minute with it. Returns a function that ends it. */
+export function poll(): () => void {
+  let replaced = 0
   const timer = setInterval(() => {
-    if (streamState.get() === 'gone' && document.visibilityState === 'visible') void readAgain('all')
+    replaced = streamState.get() === 'open' ? replaced + 1 : 0
+    if (document.visibilityState !== 'visible' || (replaced > 0 && replaced <= pollsReplaced)) return
+    replaced = 0
+    void readAgain('all')
   }, pollMs)
   return () => clearInterval(timer)
 }

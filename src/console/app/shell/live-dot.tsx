@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
 import { connection } from '../../api/connection.ts'
-import { noteReads, pollWithoutStream } from '../../api/live/poll.ts'
+import { noteReads, poll } from '../../api/live/poll.ts'
 import { followHints } from '../../api/live/shared-stream.ts'
 import { readAt, streamState } from '../../api/live/stream-state.ts'
 import { useStore } from '../../api/store.ts'
@@ -11,7 +11,7 @@ const tickMs = 1_000
 /** Keeps what is shown up to date, for as long as the shell is there. */
 export function useLive(): void {
   useEffect(() => {
-    const ends = [followHints(), pollWithoutStream(), noteReads()]
+    const ends = [followHints(), poll(), noteReads()]
     return () => {
       for (const end of ends) end()
     }
