@@ -32,6 +32,8 @@ export interface HubDeps {
 
 /** How long changes are gathered. */
 const gatherMs = 100
+/** The pause after a round that failed, for example because the database is away. */
+const failedMs = 2_000
 /** How often every stream checks its session, because a session may expire while nothing happens. */
 const checkEveryMs = 15_000
 /** Maximum number of agents, of keys and of memory objects that change in one gathering. Beyond it, the streams are told to read everything again. */
@@ -48,6 +50,7 @@ export class HintHub {
   #cancel: (() => void) | null = null
   #running: Promise<void> | null = null
   #stopChecks: (() => void) | null = null
+  #pauseMs = gatherMs
 
   constructor(deps: HubDeps) {
     this.#deps = deps
@@ -135,12 +138,14 @@ export class HintHub {
 
   #plan(): void {
     if (this.#running !== null) return
-    this.#cancel ??= this.#deps.clock.after(gatherMs, () => {
+    this.#cancel ??= this.#deps.clock.after(this.#pauseMs, () => {
       this.#cancel = null
+      this.#pauseMs = gatherMs
       this.#running = this.#round()
         .catch((error: unknown) => {
           // Nobody knows who may see these changes now. The next round says that hints are lost.
           this.#deps.log.warn('hints_unsent', { error })
+          this.#pauseMs = failedMs
           this.#offer(null, resetTopic, 'everyone')
         })
         .finally(() => {

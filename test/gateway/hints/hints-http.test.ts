@@ -178,7 +178,7 @@ describe('hints for open consoles', () => {
     const two = await listen(second)
     await ask(person.cookie, 'POST', '/auth/logout')
     await one.ended(promisedMs)
-    expect(one.topics).toEqual(['session'])
+    expect(one.topics.at(-1)).toBe('session')
     expect(two.isOver()).toBe(false)
     await ask(owner, 'PATCH', `/me/members/${person.userId}`, { role: 'member' })
     await two.ended(promisedMs)
