@@ -53,6 +53,7 @@ import {
   lockActive,
   lockAgent,
   namesOf,
+  ownedOf,
   revokeTree,
   setAgentRules,
   setOwner,
@@ -362,6 +363,11 @@ export class Agents {
   async activeNames(orgId: number, agentIds: readonly number[]): Promise<ReadonlyMap<number, string>> {
     const rows = agentIds.length === 0 ? [] : await this.#deps.db.many(activeNamesOf, orgId, agentIds)
     return new Map(rows.map(row => [row.id, row.name]))
+  }
+
+  /** Returns those of these agents that a member owns. */
+  async ownedBy(orgId: number, agentIds: readonly number[], userId: number): Promise<readonly number[]> {
+    return (await this.#deps.db.many(ownedOf, orgId, agentIds, userId)).map(row => row.id)
   }
 
   /**

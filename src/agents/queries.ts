@@ -168,12 +168,18 @@ export const findAgents = statement<[orgId: number, agentIds: readonly number[]]
 /** Returns the names of the active agents among these ids. */
 export const activeNamesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
   'agents.active_names_of',
-  `select id, name from agents where org_id = $1::int and id = any($2::int[]) and status = 'active'`,
+  `select a.id, a.name from unnest($2::int[]) w(id) join agents a on a.org_id = $1::int and a.id = w.id where a.status = 'active'`,
 )
 
 export const namesOf = statement<[orgId: number, agentIds: readonly number[]], { id: number; name: string }>(
   'agents.names_of',
   `select id, name from agents where org_id = $1::int and id = any($2::int[])`,
+)
+
+/** Returns those of these agents that a member owns. */
+export const ownedOf = statement<[orgId: number, agentIds: readonly number[], userId: number], { id: number }>(
+  'agents.owned_of',
+  `select a.id from unnest($2::int[]) w(id) join agents a on a.org_id = $1::int and a.id = w.id where ${ownerColumn} = $3::int`,
 )
 
 const withAncestors = (condition: string): string =>

@@ -31,7 +31,7 @@ describe('agents at the console', () => {
     app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 50 }, { token, headers })
   const forbidden = [403, 'forbidden']
 
-  test('a person creates an agent, sets its rules and budget, pauses, resumes and ends it, and the audit trail names the person', async () => {
+  test('CAPI-01 a person creates an agent, sets its rules and budget, pauses, resumes and ends it, and the audit trail names the person', async () => {
     const me = as(ann)
     const made = await make(ann, { max_output_tokens: 100 })
     expect(made).toMatchObject({
@@ -55,7 +55,7 @@ describe('agents at the console', () => {
       expect(acts).toContain(act)
   })
 
-  test('a member acts on their own agents only, sees all of them, and an admin acts on every agent', async () => {
+  test('CAPI-01 a member acts on their own agents only, sees all of them, and an admin acts on every agent', async () => {
     const { id, name } = await make(ann)
     const [theirs, admins] = [as(bob), as(admin)]
     const acts: [string, string, unknown?][] = [
@@ -118,7 +118,7 @@ describe('agents at the console', () => {
     expect((await app.call('POST', `/v1/me/agents/${id}/budget`, { monthly_budget_inr: 0 })).status, 'keys keep their contract').toBe(200)
   })
 
-  test('a person mints a token with a key of their own, which binds it', async () => {
+  test('CAPI-01 a person mints a token with a key of their own, which binds it', async () => {
     const { id } = await make(ann)
     const key = await keyOf(ann)
     const mint = (body: object, person = ann) => as(person)('POST', `/${id}/token`, body)
@@ -141,7 +141,7 @@ describe('agents at the console', () => {
     expect(said(await app.call('POST', `/v1/me/agents/${id}/token`, { key_id: 999_999 })), 'a key binds with itself').toEqual([400, 'bad_request'])
   })
 
-  test('a person creates a child of an agent, within its family', async () => {
+  test('CAPI-01 a person creates a child of an agent, within its family', async () => {
     const parent = await make(ann, { allowed_models: ['alpha-only'] })
     await as(ann)('POST', `/${parent.id}/budget`, { monthly_budget_inr: 10 })
     const child = (body: object) => as(ann)('POST', `/${parent.id}/children`, { name: newName('child'), ...body })

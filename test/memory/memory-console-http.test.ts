@@ -119,7 +119,7 @@ describe('what a browser gets', () => {
 })
 
 describe('what a person changes', () => {
-  test('a write with a session has the person as its author, and a condition that fails answers 412 with the current object', async () => {
+  test('CAPI-01 a write with a session has the person as its author, and a condition that fails answers 412 with the current object', async () => {
     const key = `users/${member.userId}/plan.md`
     const first = await ask(member.cookie, 'PUT', o(key), 'one', { 'if-none-match': '*' })
     const etag = first.headers.get('etag') ?? ''
@@ -156,7 +156,7 @@ describe('what a person changes', () => {
     expect((await ask(owner, 'GET', '/me/audit?act=eraseMemory&limit=1')).json.entries[0]).toMatchObject({ actor: { kind: 'user', id: member.userId } })
   })
 
-  test('members append, share and search, admins promote and reconcile, and another organisation finds nothing of it', async () => {
+  test('CAPI-01 members append, share and search, admins promote and reconcile, and another organisation finds nothing of it', async () => {
     const crew = await workspaceOf(app, 'Writers', [member.userId])
     const entry = await ask(member.cookie, 'POST', '/me/memory/append', { path: `workspaces/${crew}/journal`, content: 'the zebrafish swims' })
     expect([entry.status, entry.json.key]).toEqual([201, expect.stringMatching(new RegExp(`^workspaces/${crew}/journal/.*-user-${member.userId}\\.md$`))])

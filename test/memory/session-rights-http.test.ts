@@ -53,7 +53,7 @@ describe('rights in shared memory with a session', () => {
       expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(people.map(([name]) => [name, cells[columns.indexOf(name)]])))
     })
 
-  test('append, restore, history, versions and search with a session have the rights of their path', async () => {
+  test('CAPI-01 append, restore, history, versions and search with a session have the rights of their path', async () => {
     const anyVersion = '0190e1f0-0000-7000-8000-000000000000'
     for (const folder of ['workspaces/<crew>/journal/', 'shared/<space>/', 'users/<both>/', 'org/records/'].map(world.folderOf)) {
       const key = `${folder}needle.md`

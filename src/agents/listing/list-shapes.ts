@@ -1,29 +1,19 @@
 /** What the lists of agents take and give. */
 import { z } from 'zod'
-import { fail } from '../../platform/errors.ts'
+import { cursorCharsMax } from '../../platform/db/list-cursor.ts'
 import type { Principal } from '../../platform/security/principal.ts'
-import { normalFormC } from '../../platform/values/normal-form.ts'
-import { int4Max, rowId } from '../../platform/values/row-id.ts'
+import { idIn, ownerOf, searchText, textOf } from '../../platform/values/list-params.ts'
 import { agentView } from '../agent-shapes.ts'
 import { childrenShownMax } from './agent-family.ts'
 import type { AgentFilter } from './agent-list.ts'
-import { agentSorts, cursorCharsMax } from './list-cursor.ts'
+import { agentSorts } from './list-cursor.ts'
 
 export const pageMax = 200
 export const pageDefault = 50
-/** Maximum length of a text to search for: the maximum length of a name. */
-const textMax = 100
 
 /** The query of a list of agents. */
 export const listQuery = z.object({
-  q: z
-    .string()
-    .trim()
-    .min(1)
-    .max(textMax)
-    .regex(/^\P{Cc}*$/u, 'must not hold control characters')
-    .optional()
-    .describe(`A part of the name, in upper or lower case, or an id. At most ${textMax} characters. A page may be short, or empty, before the last one.`),
+  q: searchText('A part of the name, in upper or lower case, or an id.'),
   state: z.enum(['active', 'paused', 'revoked']).optional().describe('active leaves out paused agents.'),
   owner: z.string().optional().describe('The user id of the owner, or me.'),
   parent: z.string().optional().describe('The agent above, by id. none: agents without one.'),
@@ -54,23 +44,11 @@ export const familyView = agentView.extend({
 /** Returns the filter of a query. Throws `bad_request`. */
 export function filterOf({ q, state, owner, parent, sort, cursor }: z.output<typeof listQuery>, principal: Principal): AgentFilter {
   return {
-    text: q === undefined ? undefined : normalFormC(q),
+    text: textOf(q),
     state,
     ownerUser: ownerOf(owner, principal),
     parentId: parent === undefined || parent === 'none' ? parent : idIn(parent, 'parent', 'none'),
     sort,
     cursor,
   }
-}
-
-function ownerOf(owner: string | undefined, { userId }: Principal): number | undefined {
-  if (owner !== 'me') return owner === undefined ? undefined : idIn(owner, 'owner', 'me')
-  if (userId === null) throw fail('bad_request', { message: 'owner: this key belongs to no person. Send a user id.' })
-  return userId
-}
-
-function idIn(text: string, field: string, word: string): number {
-  const id = text.length > String(int4Max).length ? null : rowId(text)
-  if (id === null) throw fail('bad_request', { message: `${field}: must be an id, or ${word}.` })
-  return id
 }

@@ -14,17 +14,37 @@ export function addServerCommands(program: Command): void {
   program.command('migrate').description('bring the database schema up to this version').action(migrate)
   program
     .command('demo')
-    .description('run the main job on its own gateway')
-    .action(async () => {
-      const { runDemo } = await import('./demo.ts')
-      process.exitCode = (await runDemo(line => process.stdout.write(`${line}\n`))) === 0 ? 0 : 1
-    })
+    .description('run the main job on its own gateway, or serve a gateway with made-up data to look at')
+    .option('--serve', 'serve 35 days of made-up data until you press Ctrl-C')
+    .option('--seed <n>', 'the data depends only on this number', number, defaultSeed)
+    .option('--port <n>', 'the port to serve on; 0 is a free one', number, 0)
+    .action(demo)
   program
     .command('doctor')
     .description('check configuration, database, budgets, providers and stores')
     .option('--release <process>', 'give up what a dead process holds of budgets and limits, because its disk is lost', number)
     .option('--json', 'print JSON')
     .action(doctor)
+}
+
+const defaultSeed = 7
+
+async function demo(options: { serve?: boolean; seed: number; port: number }): Promise<void> {
+  const print = (line: string): void => void process.stdout.write(`${line}\n`)
+  if (options.serve !== true) {
+    const { runDemo } = await import('./demo/main-job.ts')
+    process.exitCode = (await runDemo(print)) === 0 ? 0 : 1
+    return
+  }
+  const { serveDemo } = await import('./demo/serve-demo.ts')
+  const served = await serveDemo(options, line => process.stderr.write(`${line}\n`))
+  print(`A demonstration with ${served.calls} calls and ${served.objects} notes listens on ${served.baseUrl}
+Sign in as the owner   ${served.ownerLink}
+Sign in as a member    ${served.memberLink}
+Each link works once. Nothing is kept: press Ctrl-C to stop it and delete its data.`)
+  const stop = (): void => void served.stop().finally(() => process.exit(0))
+  process.once('SIGINT', stop)
+  process.once('SIGTERM', stop)
 }
 
 async function migrate(): Promise<void> {

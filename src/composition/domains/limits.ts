@@ -1,7 +1,8 @@
 /** Constructs the budgets of an organisation, and connects them to the domains whose keys, members and workspaces can have budgets. */
 
-import { namesOfActiveKeys } from '../../gateway/keys/active-names.ts'
-import { type BudgetTargets, OrgBudgets } from '../../gateway/limits/budgets/org-budgets.ts'
+import { keysOfUser, namesOfActiveKeys } from '../../gateway/keys/active-names.ts'
+import type { BudgetTargets } from '../../gateway/limits/budgets/budget-targets.ts'
+import { OrgBudgets } from '../../gateway/limits/budgets/org-budgets.ts'
 import { namesOfActiveMembers, namesOfWorkspaces } from '../../gateway/orgs/active-names.ts'
 import type { AppParts } from '../parts.ts'
 
@@ -31,8 +32,21 @@ function targetsOf({ db, clock, orgs, agents }: AppParts): BudgetTargets {
         return agents.activeNames(orgId, ids)
     }
   }
+  const owned: BudgetTargets['owned'] = async (orgId, scope, ids, userId) => {
+    switch (scope) {
+      case 'workspace':
+        return []
+      case 'member':
+        return ids.filter(id => id === userId)
+      case 'key':
+        return keysOfUser(db, orgId, ids, userId)
+      case 'agent':
+        return agents.ownedBy(orgId, ids, userId)
+    }
+  }
   return {
     names,
+    owned,
     async org(orgId) {
       const org = await orgs.find(orgId)
       if (org === null) throw new Error('the organisation of a caller is gone')

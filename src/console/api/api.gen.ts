@@ -243,6 +243,15 @@ export interface Operations {
     body: { model: string; input: string | string[]; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
     reply: { object: 'list'; data: ({ object: string; index: number; embedding: number[] | string })[]; model: string; usage: { prompt_tokens: number; total_tokens: number } }
   }
+  /** Ends every session of the signed-in person except the current one. */
+  endOtherSessions: {
+    reply: { ok: true; ended: number }
+  }
+  /** Ends an own session: every process refuses it within a second. The current one signs out and clears its cookie. */
+  endSession: {
+    path: { id: string | number }
+    reply: { ok: true; id: number }
+  }
   /** Copies a collection into the organisation, private and at version 1. 200 with the fork that there is already, 201 with a new one. */
   forkCollection: {
     path: { slug: string | number }
@@ -296,6 +305,11 @@ export interface Operations {
   getStoreConsole: {
     reply: { configured: boolean }
   }
+  /** One delivery with the payload as sent, and its attempts with time, duration, status and error. */
+  getWebhookDelivery: {
+    path: { id: string | number; did: string | number }
+    reply: { id: string; event_id: string; type: string; status: 'pending' | 'acknowledged' | 'failed' | 'dead'; code: number | null; attempts: number; error: string | null; next_attempt_at: string | null; created_at: string; payload: string | null; attempt_log: ({ number: number; at: string; duration_ms: number; status: number | null; error: string | null })[] }
+  }
   /** Grants an active member of the organisation. For the owner of the share, and owners and admins of the organisation. */
   grantShare: {
     path: { space: string | number; uid: string | number }
@@ -325,10 +339,20 @@ export interface Operations {
     path: { slug: string | number }
     reply: { ok: true; id: number; model: string; steps: { model: string; provider?: string }[]; forked_as: string | null }
   }
+  /** A link to hand over to the invited person, as the mail has it. It holds no secret: who opens it signs in with the invited address. */
+  invitationLink: {
+    path: { id: string | number }
+    reply: { id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string; ok: true; link: string }
+  }
   /** Invites an address with a role and mails it. Only an owner invites an owner. */
   inviteMember: {
     body: { email: string; role: string }
     reply: { id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string }
+  }
+  /** Invites up to 200 addresses with one role and mails them, with a result for each. Safe to repeat. Only an owner invites an owner. */
+  inviteMembers: {
+    body: { emails: string[]; role: string }
+    reply: { ok: true; invited: number; results: ({ email: string; invitation: { id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string } | null; error: { code: string; message: string } | null })[] }
   }
   /** The public keys of agent tokens: the current one, the next one, and retired ones whose tokens may still be alive. */
   jwks: {
@@ -356,7 +380,8 @@ export interface Operations {
   }
   /** The fallback chains of the organisation. */
   listChains: {
-    reply: { chains: { model: string; steps: { model: string; provider?: string }[] }[] }
+    query?: { q?: string; owner?: string; sort?: 'model' | 'updated'; limit?: number; cursor?: string }
+    reply: { chains: { model: string; steps: { model: string; provider?: string }[] }[]; next_cursor: string | null }
   }
   /** The collections of the organisation, newest first: private ones, public ones and forks. */
   listCollections: {
@@ -381,14 +406,14 @@ export interface Operations {
     query?: { before?: string; limit?: number }
     reply: { invoices: ({ number: string; payment_id: string; date: string; issued_at: string; total_inr: number; taxable_inr: number; cgst_inr: number; sgst_inr: number; igst_inr: number; place_of_supply: string | null })[]; next_before: string | null }
   }
-  /** The API keys of the organisation that are not revoked, newest first, with limits, budget and spend of the month. Never the keys themselves. */
+  /** The API keys of the organisation, with limits, budget and spend of the month: those that are not revoked, newest first. Never the keys themselves. */
   listKeys: {
-    query?: { limit?: number; cursor?: string }
+    query?: { q?: string; state?: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; owner?: string; sort?: 'created' | 'name' | 'last_used'; limit?: number; cursor?: string }
     reply: { keys: ({ id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null })[]; next_cursor: string | null }
   }
   /** The members of the organisation, and on the first page the open invitations. */
   listMembers: {
-    query?: { limit?: number; cursor?: string }
+    query?: { limit?: number; cursor?: string; q?: string; state?: 'active' | 'invited'; role?: 'member' | 'admin' | 'owner'; sort?: 'created' | 'name' | 'email' }
     reply: { members: ({ id: number; uid: number; email: string; name: string | null; role: 'member' | 'admin' | 'owner'; capabilities: ('usage:org:view' | 'cost:org:view' | 'audit:view')[] })[]; pending: ({ id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string })[]; next_cursor: string | null }
   }
   /** Models with prices, residency, capabilities and routes. With a credential: those that it may use, and those on own keys as provider/model-id. */
@@ -418,6 +443,10 @@ export interface Operations {
     query?: { model?: string }
     reply: { collections: ({ id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; readme_cut: boolean })[] }
   }
+  /** The sessions of the signed-in person in every organisation: the current one, then the newest, at most 200. An agent has none. */
+  listSessions: {
+    reply: { sessions: ({ id: number; current: boolean; browser: 'edge' | 'opera' | 'samsung' | 'firefox' | 'chrome' | 'safari' | 'curl' | 'other' | null; org: { id: number; name: string }; created_at: string; last_used_at: string | null; expires_at: string })[] }
+  }
   /** The open shares that the caller owns or belongs to, by name. */
   listShares: {
     query?: { all?: 'true' | 'false'; limit?: number; cursor?: string }
@@ -445,7 +474,7 @@ export interface Operations {
   }
   /** The workspaces of the organisation with their budgets and spend: active ones first, then archived ones. */
   listWorkspaces: {
-    query?: { limit?: number; cursor?: string }
+    query?: { q?: string; state?: 'active' | 'archived'; sort?: 'created' | 'name'; limit?: number; cursor?: string }
     reply: { workspaces: ({ id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; member_uids: number[] })[]; next_cursor: string | null }
   }
   /** This process answers: 200 as long as it runs, also while it drains and while the database is away. Restart it when this fails. */
@@ -503,7 +532,7 @@ export interface Operations {
   }
   /** Every monthly budget of the organisation, widest scope first: cap, spent, held by running calls, what is left. */
   orgBudgets: {
-    query?: { limit?: number; cursor?: string }
+    query?: { limit?: number; cursor?: string; q?: string; state?: 'under' | 'warned' | 'blocked'; scope?: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; owner?: string; sort?: 'scope' | 'cap' }
     reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; resets_at: string; name: string })[]; next_cursor: string | null }
   }
   /** The scopes of this credential. agents/ is open to every key and not listed. A session also gets all its workspaces. */
@@ -932,6 +961,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   deleteWebhook: 'DELETE /me/webhooks/{id}',
   dpia: 'GET /v1/org/dpia',
   embeddings: 'POST /v1/embeddings',
+  endOtherSessions: 'DELETE /me/sessions',
+  endSession: 'DELETE /me/sessions/{id}',
   forkCollection: 'POST /me/collections/fork/{slug}',
   generateImages: 'POST /v1/images/generations',
   getAgent: 'GET /v1/me/agents/{id}',
@@ -943,13 +974,16 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   getPublicCollection: 'GET /v1/collections/{slug}',
   getStore: 'GET /v1/me/memory-store',
   getStoreConsole: 'GET /me/memory-store',
+  getWebhookDelivery: 'GET /me/webhooks/{id}/deliveries/{did}',
   grantShare: 'PUT /v1/me/memory/shares/{space}/members/{uid}',
   grantShareConsole: 'PUT /me/memory/shares/{space}/members/{uid}',
   health: 'GET /health',
   history: 'GET /v1/me/memory/history',
   historyConsole: 'GET /me/memory/history',
   importCollection: 'POST /me/collections/import/{slug}',
+  invitationLink: 'POST /me/members/pending/{id}/link',
   inviteMember: 'POST /me/members',
+  inviteMembers: 'POST /me/members/bulk',
   jwks: 'GET /.well-known/jwks.json',
   list: 'GET /v1/me/memory/list',
   listAgents: 'GET /v1/me/agents',
@@ -969,6 +1003,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listProviderKeys: 'GET /me/byok',
   listProviders: 'GET /v1/providers',
   listPublicCollections: 'GET /v1/collections',
+  listSessions: 'GET /me/sessions',
   listShares: 'GET /v1/me/memory/shares',
   listSharesConsole: 'GET /me/memory/shares',
   listTrust: 'GET /me/agent-trust',

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Config } from '../../platform/config.ts'
 import type { Db } from '../../platform/db/db.ts'
+import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import type { Jobs } from '../../platform/db/jobs.ts'
 import type { Log } from '../../platform/observe/log.ts'
 import type { Outbound } from '../../platform/outbound/outbound.ts'
@@ -15,6 +16,7 @@ import { createGithub } from './identity/github.ts'
 import { createGoogle } from './identity/google.ts'
 import type { IdentityProviders } from './identity/identity-provider.ts'
 import { providerFetch } from './identity/provider-fetch.ts'
+import { OwnSessions } from './own-sessions/own-sessions.ts'
 import { InvitationPages } from './pages/invitation-pages.ts'
 import type { OwnPages } from './pages/own-pages.ts'
 import type { HomePage } from './pages/own-path.ts'
@@ -33,6 +35,7 @@ export interface AccessDeps {
   readonly config: Config
   readonly sealer: Sealer
   readonly outbound: Outbound
+  readonly controlLog: ControlLog
   readonly sessions: Sessions
   readonly audit: AuditTrail
   readonly keys: Keys
@@ -43,6 +46,7 @@ export interface AccessDeps {
 
 export interface Access {
   readonly sessions: Sessions
+  readonly ownSessions: OwnSessions
   readonly people: People
   readonly signInCompletion: SignInCompletion
   readonly invitationPages: InvitationPages
@@ -69,7 +73,8 @@ export function createAccess(deps: AccessDeps): Access {
   })
   const invitationPages = new InvitationPages({ signInCompletion, sessions, invitations, audit, hasConsole: config.CONSOLE })
   const ownPages = { baseUrl, origins: config.CONSOLE_ORIGINS, hasConsole: config.CONSOLE }
-  return { sessions, people, signInCompletion, invitationPages, signIn, signInLinks, cliLogin, ownPages }
+  const ownSessions = new OwnSessions({ db, clock, controlLog: deps.controlLog })
+  return { sessions, ownSessions, people, signInCompletion, invitationPages, signIn, signInLinks, cliLogin, ownPages }
 }
 
 /** Returns the identity providers that have both a client id and a client secret. */

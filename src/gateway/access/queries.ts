@@ -12,20 +12,29 @@ export interface SessionRow {
   readonly role: Role | null
   readonly capabilities: readonly Capability[] | null
   readonly expiresAt: Date
+  readonly lastUsedAt: Date | null
 }
 
-export const insertSession = statement<[idHash: Buffer, userId: number, orgId: number, createdAt: Date, expiresAt: Date]>(
+export const insertSession = statement<[idHash: Buffer, userId: number, orgId: number, createdAt: Date, expiresAt: Date, browser: string | null]>(
   'access.insert_session',
-  `insert into sessions (id_hash, user_id, org_id, created_at, expires_at) values ($1::bytea, $2::int, $3::int, $4::timestamptz, $5::timestamptz)`,
+  `insert into sessions (id_hash, user_id, org_id, created_at, last_used_at, expires_at, browser)
+   values ($1::bytea, $2::int, $3::int, $4::timestamptz, $4::timestamptz, $5::timestamptz, $6::text)`,
 )
 
 /** Finds a session in any organisation, because the hash of the cookie determines the organisation. */
 export const findSession = statement<[idHash: Buffer], SessionRow>(
   'access.find_session',
-  `select s.user_id as "userId", s.org_id as "orgId", ${founderSql('s.org_id')} as "founder", u.email, m.role, m.capabilities, s.expires_at as "expiresAt"
+  `select s.user_id as "userId", s.org_id as "orgId", ${founderSql('s.org_id')} as "founder", u.email, m.role, m.capabilities, s.expires_at as "expiresAt",
+     s.last_used_at as "lastUsedAt"
    from sessions s join users u on u.id = s.user_id
    left join org_members m on m.org_id = s.org_id and m.user_id = s.user_id and m.status = 'active'
    where s.id_hash = $1::bytea and s.revoked_at is null`,
+)
+
+/** Writes the time of the last use of a session. */
+export const noteUse = statement<[idHash: Buffer, now: Date]>(
+  'access.note_use_of_session',
+  `update sessions set last_used_at = $2::timestamptz where id_hash = $1::bytea and revoked_at is null`,
 )
 
 export const revokeSession = statement<[idHash: Buffer, now: Date], { userId: number }>(

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { parseCookie, stringifySetCookie } from 'cookie'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db/db.ts'
-import type { ControlLog } from '../../platform/db/db-control-log.ts'
+import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 import type { SessionPrincipal } from '../../platform/security/principal.ts'
@@ -10,7 +10,8 @@ import { deriveKey, hashKey } from '../../platform/security/secrets.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { Founders } from '../orgs/founders.ts'
 import { isOfMember } from '../orgs/members/member-news.ts'
-import { deleteOldSessions, findSession, insertSession, moveSession, revokeSession, type SessionRow } from './queries.ts'
+import type { BrowserFamily } from './own-sessions/browser-family.ts'
+import { deleteOldSessions, findSession, insertSession, moveSession, noteUse, revokeSession, type SessionRow } from './queries.ts'
 
 /** The cookie of a signed-in person. Decision 0100 says why. */
 export const sessionCookie = 'br_session'
@@ -34,6 +35,11 @@ export interface SessionsDeps {
 
 /** The `kind` of the control-log item for a session that was ended or moved. The item's `ref` is the session's id. */
 export const sessionChanged = 'session_changed'
+/** Returns the news that a session has ended or was moved. `sessionId` is the base64 of its hash. */
+export const sessionEnded = (sessionId: string): NewsItem => ({ kind: sessionChanged, ref: sessionId })
+
+/** How old the stored time of the last use may be before it is written again. */
+const useEveryMs = 60_000
 const idBytes = 32
 const sessionsCachedMax = 50_000
 /** How long this process remembers that a session id is not in the database. */
@@ -61,8 +67,11 @@ export class Sessions {
       negativeTtlMs: unknownTtlMs,
       clock: deps.clock,
       load: async id => {
-        const row = await deps.db.maybe(findSession, Buffer.from(id, 'base64'))
-        if (row !== null) deps.founders?.note(row.orgId, row.founder)
+        const hash = Buffer.from(id, 'base64')
+        const row = await deps.db.maybe(findSession, hash)
+        if (row === null) return null
+        deps.founders?.note(row.orgId, row.founder)
+        this.#noteUse(hash, row)
         return row
       },
     })
@@ -74,11 +83,11 @@ export class Sessions {
   }
 
   /** Signs a person in to one of their organisations. `setCookie` is the value of a set-cookie header. */
-  async create(userId: number, orgId: number): Promise<{ cookie: string; setCookie: string }> {
+  async create(userId: number, orgId: number, browser: BrowserFamily | null = null): Promise<{ cookie: string; setCookie: string }> {
     const { db, clock, ids, ttlSeconds } = this.#deps
     const id = ids.secret('', idBytes)
     const nowMs = clock.nowMs()
-    await db.exec(insertSession, hashKey(id), userId, orgId, new Date(nowMs), new Date(nowMs + ttlSeconds * 1000))
+    await db.exec(insertSession, hashKey(id), userId, orgId, new Date(nowMs), new Date(nowMs + ttlSeconds * 1000), browser)
     const value = `${id}.${this.#mac(id)}`
     return { cookie: `${sessionCookie}=${value}`, setCookie: this.#setCookie(value, ttlSeconds) }
   }
@@ -124,8 +133,19 @@ export class Sessions {
   #change(sessionId: string, write: (tx: Parameters<Parameters<ControlLog['change']>[0]>[0]) => Promise<boolean>): Promise<boolean> {
     return this.#deps.controlLog.change(async tx => {
       const isChanged = await write(tx)
-      return { value: isChanged, news: isChanged ? [{ kind: sessionChanged, ref: sessionId }] : [] }
+      return { value: isChanged, news: isChanged ? [sessionEnded(sessionId)] : [] }
     })
+  }
+
+  /**
+   * Writes the time of a use, at most once for each load of the session into the cache. No request waits for it, and a time that cannot be written is left
+   * out.
+   */
+  #noteUse(hash: Buffer, { lastUsedAt }: SessionRow): void {
+    const { db, clock } = this.#deps
+    const nowMs = clock.nowMs()
+    if (lastUsedAt !== null && Math.abs(nowMs - lastUsedAt.getTime()) < useEveryMs) return
+    db.exec(noteUse, hash, new Date(nowMs)).catch(() => undefined)
   }
 
   #principal(sessionId: string, row: SessionRow | null): SessionPrincipal {

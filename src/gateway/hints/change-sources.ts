@@ -62,6 +62,7 @@ const acts: Readonly<Record<string, Naming>> = {
   mintPlaygroundToken: { kind: 'agent' },
   createKey: { kind: 'key' },
   inviteMember: { kind: 'member' },
+  inviteMembers: { kind: 'member' },
   withdrawInvitation: { kind: 'member' },
   createWebhook: { kind: 'webhook' },
   changeWebhook: { kind: 'webhook', named: true },

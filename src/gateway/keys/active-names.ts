@@ -9,8 +9,18 @@ export async function namesOfActiveKeys(db: Db, orgId: number, keyIds: readonly 
 /** Disabled keys are included, because an owner or admin can enable them again. */
 const activeKeyNames = statement<[orgId: number, keyIds: readonly number[], now: Date], { id: number; name: string }>(
   'keys.active_names',
-  `select k.id, k.name from api_keys k
+  `select k.id, k.name from unnest($2::int[]) w(id) join api_keys k on k.org_id = $1::int and k.id = w.id
    left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'
-   where k.org_id = $1::int and k.id = any($2::int[]) and k.revoked_at is null and (k.expires_at is null or k.expires_at > $3::timestamptz)
+   where k.revoked_at is null and (k.expires_at is null or k.expires_at > $3::timestamptz)
      and (k.user_id is null or m.user_id is not null)`,
+)
+
+/** Returns those of these keys that belong to a user. */
+export async function keysOfUser(db: Db, orgId: number, keyIds: readonly number[], userId: number): Promise<readonly number[]> {
+  return (await db.many(ownedKeys, orgId, keyIds, userId)).map(row => row.id)
+}
+
+const ownedKeys = statement<[orgId: number, keyIds: readonly number[], userId: number], { id: number }>(
+  'keys.of_user',
+  `select k.id from unnest($2::int[]) w(id) join api_keys k on k.org_id = $1::int and k.id = w.id where k.user_id = $3::int`,
 )

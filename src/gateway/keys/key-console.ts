@@ -1,5 +1,4 @@
 import type { Clock } from '../../platform/clock.ts'
-import { idOfCursor, pageMaxBytes, rowsOfPage } from '../../platform/db/bounded-page.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import type { NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
@@ -11,7 +10,8 @@ import { checkCeiling, defaultLimits, exceeds, type KeyTier } from './key-rules.
 import { type KeyView, keyView } from './key-view.ts'
 import type { CreatedKey, KeyChanges, NewKey } from './key-writes.ts'
 import type { Keys, RotatedKey } from './keys.ts'
-import { findKey, type ListedKey, listKeys } from './list-queries.ts'
+import { type KeyFilter, pageOfKeys } from './listing/key-list.ts'
+import { findKey, type ListedKey } from './listing/list-queries.ts'
 
 export interface KeyConsoleDeps {
   readonly db: Db
@@ -68,13 +68,11 @@ export class KeyConsole {
     )
   }
 
-  /**
-   * Returns a page of the keys that are not revoked, newest first, and the cursor of the next page. A page ends before its keys have more than
-   * `pageMaxBytes`. Throws `bad_request` for an invalid cursor.
-   */
-  async list(orgId: number, limit: number, cursor: string | null): Promise<{ keys: KeyView[]; next_cursor: string | null }> {
-    const { rows, hasMore } = rowsOfPage(await this.#deps.db.many(listKeys, orgId, idOfCursor(cursor), limit + 1, pageMaxBytes), limit)
-    return { keys: await this.#views(orgId, rows), next_cursor: hasMore ? String(rows.at(-1)?.id) : null }
+  /** Returns a page of the keys that a filter chooses, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
+  async list(orgId: number, filter: KeyFilter): Promise<{ keys: KeyView[]; next_cursor: string | null }> {
+    const { db, clock } = this.#deps
+    const { keys, nextCursor } = await pageOfKeys(db, orgId, filter, new Date(clock.nowMs()))
+    return { keys: await this.#views(orgId, keys), next_cursor: nextCursor }
   }
 
   /**

@@ -1,12 +1,15 @@
 import { z } from 'zod'
+import { cursorCharsMax } from '../../platform/db/list-cursor.ts'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
+import { ownerOf, searchText, textOf } from '../../platform/values/list-params.ts'
 import { uinrFromInr } from '../../platform/values/money.ts'
 import { rowId } from '../../platform/values/row-id.ts'
 import { type KeyActor, type KeyConsole, keysPageMax } from './key-console.ts'
 import { allowListMaxBytes, expiresDaysMax, isShortList, limitMax, overlapDaysMax } from './key-rules.ts'
-import { keyStates } from './key-view.ts'
+import { keySorts } from './listing/key-list.ts'
+import { keyStates } from './listing/list-queries.ts'
 
 const row = endpointOf<{ keyConsole: KeyConsole }>()
 
@@ -118,16 +121,22 @@ export const keyEndpoints = {
     auth: 'session',
     access: {},
     tag: 'keys',
-    summary: 'The API keys of the organisation that are not revoked, newest first, with limits, budget and spend of the month. Never the keys themselves.',
+    summary:
+      'The API keys of the organisation, with limits, budget and spend of the month: those that are not revoked, newest first. Never the keys themselves.',
     input: {
       query: z.object({
+        q: searchText('A part of the name, in upper or lower case, an id, or the start of a key from six characters on.'),
+        state: z.enum(keyStates).optional().describe('Left out: all except revoked.'),
+        owner: z.string().optional().describe('The user id of the member behind the key, or me.'),
+        sort: z.enum(keySorts).optional().describe('created (newest first, the default), name, or last_used (latest first).'),
         limit: z.coerce.number().int().min(1).max(keysPageMax).optional().describe(`Keys of a page, at most ${keysPageMax}.`),
-        cursor: z.string().optional().describe('next_cursor of the page before.'),
+        cursor: z.string().max(cursorCharsMax).optional().describe('next_cursor of the page before, in the same order.'),
       }),
     },
     output: z.object({ keys: z.array(keyView), next_cursor: z.string().nullable() }),
     errors: ['bad_request'],
-    handle: ({ keyConsole }, { query }, call) => keyConsole.list(call.principal.orgId, query.limit ?? keysPageMax, query.cursor ?? null),
+    handle: ({ keyConsole }, { query: { q, owner, limit = keysPageMax, ...rest } }, { principal }) =>
+      keyConsole.list(principal.orgId, { ...rest, text: textOf(q), ownerUser: ownerOf(owner, principal), limit }),
   }),
 
   createKey: row({

@@ -1,13 +1,7 @@
 import { inrFromUinr } from '../../platform/values/money.ts'
 import type { BudgetStatus } from '../limits/budgets/budgets.ts'
 import { type TierLimits, tierOf } from './key-rules.ts'
-import type { ListedKey } from './list-queries.ts'
-
-/**
- * The states of a key. `notice`: the key is disabled at the end of the notice unless somebody uses it. `owner_left`: the key's user is no
- * longer an active member.
- */
-export const keyStates = ['active', 'notice', 'disabled', 'disabled_inactive', 'expired', 'owner_left', 'revoked'] as const
+import type { KeyState, ListedKey } from './listing/list-queries.ts'
 
 /** A key as clients see it, without its secret. Amounts are in rupees. Times are ISO 8601 in UTC. */
 export interface KeyView {
@@ -16,7 +10,7 @@ export interface KeyView {
   readonly name: string
   readonly tier: 'trial' | 'standard'
   readonly scope: 'full' | 'inference'
-  readonly state: (typeof keyStates)[number]
+  readonly state: KeyState
   readonly enabled: boolean
   readonly owner: { readonly uid: number } | null
   readonly workspace_id: number | null

@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import { cursorCharsMax } from '../../platform/db/list-cursor.ts'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import type { BearerPrincipal } from '../../platform/security/principal.ts'
+import { ownerOf, searchText, textOf } from '../../platform/values/list-params.ts'
+import { budgetSorts } from './budgets/budget-list.ts'
 import { budgetView, budgetViewOf } from './budgets/budget-view.ts'
 import type { BudgetStatus } from './budgets/budgets.ts'
 import type { NamedBudget, OrgBudgets } from './budgets/org-budgets.ts'
@@ -35,13 +38,18 @@ export const limitsEndpoints = {
     input: {
       query: z.object({
         limit: z.coerce.number().int().min(1).max(pageMax).default(pageDefault).describe(`Budgets of one page, at most ${pageMax}.`),
-        cursor: z.string().optional().describe('next_cursor of the page before.'),
+        cursor: z.string().max(cursorCharsMax).optional().describe('next_cursor of the page before, in the same order.'),
+        q: searchText('A part of the name of what is bound, in upper or lower case, or its id.'),
+        state: z.enum(['under', 'warned', 'blocked']).optional().describe('warned: 80 percent are spent. blocked: all is.'),
+        scope: z.enum(scopes).optional(),
+        owner: z.string().optional().describe('A user id, or me: the budgets of the person, of their keys and of the agents that they own.'),
+        sort: z.enum(budgetSorts).optional().describe('scope (widest first, the default) or cap (largest first).'),
       }),
     },
     output: z.object({ budgets: z.array(orgBudgetView), next_cursor: z.string().nullable().describe('Null behind the last page.') }),
     errors: ['forbidden', 'bad_request', 'database_unavailable'],
-    async handle({ orgBudgets }, { query }, call) {
-      const page = await orgBudgets.list(call.principal.orgId, query.limit, query.cursor ?? null)
+    async handle({ orgBudgets }, { query: { q, owner, ...rest } }, { principal }) {
+      const page = await orgBudgets.list(principal.orgId, { ...rest, text: textOf(q), ownerUser: ownerOf(owner, principal) })
       return { budgets: page.budgets.map(orgViewOf), next_cursor: page.nextCursor }
     },
   }),

@@ -6,6 +6,7 @@ import { orgRoutingChanged } from '../byok/org-credentials.ts'
 import type { CatalogSnapshot } from '../catalog/model.ts'
 import { presetOf } from '../catalog/virtual-models.ts'
 import { type ChainStep, parseChainSteps } from '../wire/chat/router-fields.ts'
+import { type ChainFilter, pageOfChains } from './chain-list.ts'
 import { isCustomReference, splitOwnId } from './own-models.ts'
 import { deleteChain, findChain, listChains, type StoredStep, saveChain } from './queries.ts'
 
@@ -44,9 +45,10 @@ export class Chains {
     return new Map(rows.map(({ modelId, steps }) => [modelId, steps.map(({ model, provider }) => ({ model, provider: provider ?? null }))]))
   }
 
-  /** Returns all chains of an organisation, ordered by model id. */
-  async list(orgId: number): Promise<readonly Chain[]> {
-    return (await this.#deps.db.many(listChains, orgId)).map(({ modelId, steps }) => ({ model: modelId, steps }))
+  /** Returns a page of the chains that a filter chooses, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
+  async list(orgId: number, filter: ChainFilter): Promise<{ chains: Chain[]; nextCursor: string | null }> {
+    const { chains, nextCursor } = await pageOfChains(this.#deps.db, orgId, filter)
+    return { chains: chains.map(({ modelId, steps }) => ({ model: modelId, steps })), nextCursor }
   }
 
   /** Returns the chain of a model. Throws `not_found`. */

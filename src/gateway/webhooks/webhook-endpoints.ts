@@ -5,7 +5,7 @@ import type { Principal } from '../../platform/security/principal.ts'
 import { rowId } from '../../platform/values/row-id.ts'
 import type { WebhookDeliveries } from './delivery/webhook-deliveries.ts'
 import { describedEvents } from './events/event-schemas.ts'
-import { deliveryView, deliveryViewOf, webhookView, webhookViewOf } from './webhook-views.ts'
+import { deliveryDetail, deliveryDetailOf, deliveryView, deliveryViewOf, webhookView, webhookViewOf } from './webhook-views.ts'
 import { noWebhook, type Webhooks } from './webhooks.ts'
 
 const row = endpointOf<{ webhooks: Webhooks; webhookDeliveries: WebhookDeliveries }>()
@@ -18,6 +18,7 @@ const pageMax = 200
 const noStore = { 'cache-control': 'no-store' }
 
 const path = z.object({ id: z.string().describe('Id of the webhook.') })
+const deliveryPath = path.extend({ did: z.string().describe('Id of the delivery.') })
 const withSecret = webhookView.extend({
   secret: z.string().describe('Key of the signature of every delivery, `whsec_` included. It is shown once.'),
 })
@@ -175,13 +176,27 @@ export const webhookEndpoints = {
     },
   }),
 
+  getWebhookDelivery: row({
+    at: 'GET /me/webhooks/{id}/deliveries/{did}',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag,
+    summary: 'One delivery with the payload as sent, and its attempts with time, duration, status and error.',
+    input: { path: deliveryPath },
+    output: deliveryDetail,
+    errors: ['forbidden', 'not_found'],
+    async handle({ webhookDeliveries }, input, call) {
+      return deliveryDetailOf(await webhookDeliveries.get(call.principal.orgId, idOf(input.path), input.path.did))
+    },
+  }),
+
   redeliverWebhookDelivery: row({
     at: 'POST /me/webhooks/{id}/deliveries/{did}/redeliver',
     auth: 'session',
     access: { role: 'admin' },
     tag,
     summary: 'Queues one delivery again, whatever became of it, with the same event and delivery id and a new signature.',
-    input: { path: path.extend({ did: z.string().describe('Id of the delivery.') }) },
+    input: { path: deliveryPath },
     output: queued,
     errors: ['forbidden', 'bad_request', 'not_found', 'rate_limit_exceeded', 'org_limit_reached'],
     async handle({ webhookDeliveries }, input, call) {

@@ -1,6 +1,6 @@
 /** The JSON form of webhooks and deliveries in replies. */
 import { z } from 'zod'
-import type { DeliveryRow } from './delivery/delivery-list-queries.ts'
+import type { DeliveryDetail, DeliveryRow } from './delivery/delivery-list-queries.ts'
 import { deliveryName } from './delivery/signature.ts'
 import { waitingMax } from './events/events.ts'
 import type { WebhookRow } from './webhook-queries.ts'
@@ -30,6 +30,20 @@ export const deliveryView = z.object({
   created_at: z.string().describe('ISO 8601, UTC.'),
 })
 
+const attempt = z.object({
+  number: z.int().describe('From 1. An attempt that was cut because a process stopped has no entry, and its number is used again.'),
+  at: z.string().describe('ISO 8601, UTC: when it began.'),
+  duration_ms: z.int(),
+  status: z.int().nullable().describe('HTTP status of the reply; null: none came.'),
+  error: z.string().nullable().describe('Why it failed, as a code; null: the receiver accepted.'),
+})
+
+/** A delivery with what was sent and with its attempts. */
+export const deliveryDetail = deliveryView.extend({
+  payload: z.string().nullable().describe('The body as sent, byte for byte: the JSON of the event. Null: the event is no longer kept.'),
+  attempt_log: z.array(attempt).describe('The last 20 attempts, oldest first.'),
+})
+
 export function webhookViewOf(webhook: WebhookRow): z.output<typeof webhookView> {
   return {
     id: webhook.id,
@@ -56,5 +70,19 @@ export function deliveryViewOf(delivery: DeliveryRow): z.output<typeof deliveryV
     error: delivery.error,
     next_attempt_at: delivery.dueAt?.toISOString() ?? null,
     created_at: delivery.createdAt.toISOString(),
+  }
+}
+
+export function deliveryDetailOf(delivery: DeliveryDetail): z.output<typeof deliveryDetail> {
+  return {
+    ...deliveryViewOf(delivery),
+    payload: delivery.body,
+    attempt_log: delivery.attemptLog.map(({ n, at, ms, code, error }) => ({
+      number: n,
+      at: new Date(at).toISOString(),
+      duration_ms: ms,
+      status: code,
+      error,
+    })),
   }
 }

@@ -43,6 +43,24 @@ describe.runIf(onPostgres)('sessions in several processes', () => {
     await until(async () => (await statusOf(two, cookie)) === 401, 'the other process heard of it', 2_000)
   })
 
+  test('when a person ends another session or all others at one process, the other process refuses them within two seconds', async () => {
+    const [mine, second, third] = [await signIn(one), await signIn(two), await signIn(two)]
+    const list = async (): Promise<{ id: number; current: boolean }[]> => {
+      const reply = await fetch(`${one.baseUrl}/me/sessions`, { headers: { cookie: mine } })
+      return ((await reply.json()) as { sessions: { id: number; current: boolean }[] }).sessions
+    }
+    for (const cookie of [mine, second, third]) expect([await statusOf(one, cookie), await statusOf(two, cookie)]).toEqual([200, 200])
+    const end = (path: string) => fetch(`${one.baseUrl}/me/sessions${path}`, { method: 'DELETE', headers: { cookie: mine } })
+    const newest = (await list()).find(session => !session.current)
+    expect((await end(`/${newest?.id}`)).status).toBe(200)
+    await until(async () => (await statusOf(two, third)) === 401, 'the other process refuses it', 2_000)
+    expect(await statusOf(two, second)).toBe(200)
+    expect((await end('')).status).toBe(200)
+    await until(async () => (await statusOf(two, second)) === 401, 'the other process refuses all others', 2_000)
+    expect(await statusOf(two, mine)).toBe(200)
+    expect(await list()).toMatchObject([{ current: true }])
+  })
+
   test('when a link is used at two processes concurrently, it works at only one of them', async () => {
     const token = randomBytes(32).toString('base64url')
     await fleet.db.exec(addLink, hashKey(token), fleet.orgId)

@@ -12,6 +12,8 @@ const spend = statement<[], { scope: string; period: string; cap: bigint | null;
 )
 const clockNow = statement<[], { nowMs: number }>('test.clock_now', `select (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"`)
 const cost = 100n
+/** The time before midnight at which the processes start. A slow machine needs some of it to start them. */
+const leadMs = 4000
 
 /** The clock of a machine whose time is wrong by a settable amount. */
 interface SkewedClock extends Clock {
@@ -64,7 +66,7 @@ describe.runIf(onPostgres)('clocks of three processes', () => {
     'processes whose clocks differ by five seconds at %s admit no more than the caps of both periods, and change the period together',
     async (_, midnightMs) => {
       const isMonth = new Date(midnightMs).getUTCDate() === 30
-      await setDatabaseClock(midnightMs - 1500)
+      await setDatabaseClock(midnightMs - leadMs)
       await startEngines([skewedClock(-5000), skewedClock(0), skewedClock(5000)])
       const budget = 30n * cost
       const dailyLimit = 25
@@ -102,6 +104,8 @@ describe.runIf(onPostgres)('clocks of three processes', () => {
       const most = isMonth ? Number(budget / cost) : dailyLimit
       const ofLimit = (await database.db.many(spend)).filter(row => row.period.length === (isMonth ? 7 : 10))
       const counted = ofLimit.map(row => Number(isMonth ? row.spent / cost : row.spent))
+      // A period without a call has no row.
+      if (servedBefore === 0) counted.unshift(0)
       expect(counted).toEqual([servedBefore, servedAfter])
       expect(servedBefore).toBeLessThanOrEqual(most)
       expect(servedAfter).toBe(most)

@@ -74,6 +74,7 @@ describe('saved chains', () => {
         { model: 'same-id', steps: ten },
         { model: 'test-model', steps: [{ model: 'alpha-only' }, { model: 'test-model', provider: 'beta' }, { model: 'same-id' }] },
       ],
+      next_cursor: null,
     })
   })
 
@@ -115,7 +116,7 @@ describe('saved chains', () => {
       expect([reply.status, reply.json.error.code], JSON.stringify(steps)).toEqual([400, 'bad_steps'])
       expect(reply.json.error.message).toContain('steps')
     }
-    expect((await list()).json).toEqual({ chains: [] })
+    expect((await list()).json).toEqual({ chains: [], next_cursor: null })
   })
 
   test('CHAIN-03 CHAIN-18 a chain for an unknown model or a virtual id gets 400 bad_model', async () => {
@@ -155,7 +156,7 @@ describe('saved chains', () => {
       expect(await codeOf(app.call('GET', `/me/routing/${model}`, undefined, { cookie })), model).toEqual([404, 'not_found'])
       expect(await codeOf(app.call('DELETE', `/me/routing/${model}`, undefined, { cookie })), model).toEqual([404, 'not_found'])
     }
-    expect((await app.call('GET', '/me/routing', undefined, { cookie: theirs })).json).toEqual({ chains: [] })
+    expect((await app.call('GET', '/me/routing', undefined, { cookie: theirs })).json).toEqual({ chains: [], next_cursor: null })
     expect(await served({ model: 'alpha-only' }, other.key)).toEqual([200, 'alpha'])
   })
 

@@ -103,7 +103,7 @@ const filtersOf = fc.record(
 )
 
 describe('filters of activity', () => {
-  test('any combination of filters, by day and by hour, has the figures of its calls to the micro-rupee in every list and in the CSV', async () => {
+  test('CAPI-04 any combination of filters, by day and by hour, has the figures of its calls to the micro-rupee in every list and in the CSV', async () => {
     let round = 0
     await fc.assert(
       fc.asyncProperty(calls, fc.array(filtersOf, { minLength: 4, maxLength: 4 }), async (paramsList, filtersList) => {
@@ -204,7 +204,7 @@ describe('filters of activity', () => {
     expect((await org.read('?from=2026-10-22&agent_id=31')).json.totals.requests).toBe(1)
   })
 
-  test('agents and members are listed by value, the first 20 by name, all others in one row', async () => {
+  test('CAPI-04 agents and members are listed by value, the first 20 by name, all others in one row', async () => {
     const org = await newOrg('Callers')
     const reader = (await app.call('POST', '/v1/me/agents', { name: 'reader' }, { token: org.key })).json
     const person = await app.newMember('member', { orgId: org.orgId })
@@ -243,7 +243,7 @@ describe('filters of activity', () => {
     expect((await org.read('')).json.by_member[0]).toMatchObject({ uid: person.userId, email: null })
   })
 
-  test('the median and the 95th percentile of latencies are given by day and by hour, of served calls only', async () => {
+  test('CAPI-04 the median and the 95th percentile of latencies are given by day and by hour, of served calls only', async () => {
     const org = await newOrg('Latencies')
     const of = (latencyMs: number, hours: number, over: object = {}) => ({ atMs: noon - hours * hourMs, latencyMs, agentId: 31, model: 'a', ...over })
     await org.put([
@@ -323,7 +323,7 @@ describe('filters of activity', () => {
   })
 })
 
-test('a signed-in member reads the same usage report and CSV as a key', async () => {
+test('CAPI-01 a signed-in member reads the same usage report and CSV as a key', async () => {
   const org = await newOrg('Twins')
   const { cookie } = await app.newMember('member', { orgId: org.orgId })
   await org.put([{ atMs: noon, id: systemIds.uuidv7(noon), agentId: null, costUinr: 9n, valueUinr: 9n }])

@@ -111,7 +111,7 @@ describe('filters of single calls', () => {
   const istDayOf = (atMs: number): string => new Date(atMs + 5.5 * 3600_000).toISOString().slice(0, 10)
   const field = { key_id: 'keyId', agent_id: 'agentId', uid: 'userId', workspace_id: 'workspaceId', request_id: 'requestId' } as const
 
-  test('any combination of filters has exactly its calls, newest first, in pages of any size', async () => {
+  test('CAPI-04 any combination of filters has exactly its calls, newest first, in pages of any size', async () => {
     let round = 0
     await fc.assert(
       fc.asyncProperty(calls, fc.array(filtersOf, { minLength: 5, maxLength: 5 }), fc.integer({ min: 1, max: 7 }), async (paramsList, filtersList, limit) => {
@@ -179,7 +179,7 @@ describe('filters of single calls', () => {
 })
 
 describe('one call in full', () => {
-  test('a call that failed over shows every route that was tried, in order, with its reason and time, and nothing that was said', async () => {
+  test('CAPI-04 a call that failed over shows every route that was tried, in order, with its reason and time, and nothing that was said', async () => {
     const org = await newOrg('Failover')
     const made = (await app.call('POST', '/v1/me/agents', { name: 'reader' }, { token: org.key })).json
     app.alpha.script({ status: 503, body: { error: { message: 'zqprovidersaidzq' } } })

@@ -69,6 +69,51 @@ describe('JSON that is parsed in slices', () => {
     for (const text of ['', ' ', '1,2', '[1,]', '[ ,1]', '{"a":1,}', '{,"a":1}', '[1,2', '{"a":[1,2}', '[1]]', '{"a":1},{"b":2}', '[1,2],[3]']) expectSame(text)
   })
 
+  test('has long strings with escapes and characters of any length, in lists and in objects, and is refused when one of them is broken', () => {
+    const piece = fc.constantFrom('a', '\\n', '\\\\', '\\"', '\\u0041', '\\ud83d\\ude00', '\\ud83d', 'é', 'न', '😀', ' , ', '[', '":')
+    const text = fc.array(piece, { maxLength: 60 }).map(pieces => `"${pieces.join('')}"`)
+    const around = fc.constantFrom(
+      '[#]',
+      '[1,#,2]',
+      '{"a":#}',
+      '{"a":#,"b":[#,#]}',
+      '[[#],{"a":{"__proto__":#}}, # ]',
+      '{"a":1,"a":#,"a":2}',
+      '#',
+      '[{"b":#}]',
+      '{#:1}',
+    )
+    const breakage = fc.constantFrom('', '', '', '\\', '\\x', '\\u12', '\n', '"')
+    fc.assert(
+      fc.property(around, fc.array(text, { minLength: 3, maxLength: 3 }), breakage, fc.nat(), (shape, texts, broken, at) => {
+        let next = 0
+        const whole = shape.replaceAll('#', () => texts[next++] ?? '""')
+        const place = at % (whole.length + 1)
+        expectSame(whole.slice(0, place) + broken + whole.slice(place))
+      }),
+      { numRuns: propertyRuns(6000) },
+    )
+    for (const wrong of [
+      '["aaaaaaaaaaaa""b"]',
+      '["aaaaaaaaaaaa" 1]',
+      '["a" "aaaaaaaaaaaaaaa"]',
+      '{"a":"aaaaaaaaaaaa":1}',
+      '{"a" "aaaaaaaaaaaaaaa"}',
+      '[1"aaaaaaaaaaaaa"]',
+      '["aaaaaaaaaaaaaaaa',
+    ])
+      expectSame(wrong)
+  })
+
+  test('parses a string of 30 MB in pieces, so that no slice has much more than a piece of it', () => {
+    const text = `{"messages":[{"content":"${'\\n\\"'.repeat(7_000_000)}"},1]}`
+    const slices = new JsonSlices(Buffer.from(text))
+    let turns = 1
+    while (!slices.next()) turns++
+    expect(turns).toBeGreaterThan(20)
+    expect(JSON.stringify(slices.value)).toBe(text)
+  })
+
   test('may be a long string, white space, or a list in a list', () => {
     for (const text of [`["${'a\\n'.repeat(500)}",1]`, `[1,${' '.repeat(300)}2${' '.repeat(300)},3]`, '[[[1,2,[3,4],5],6],{"a":{"b":[1,{"c":2,"d":3}]}},7]'])
       expectSame(text)

@@ -1,4 +1,5 @@
 import type { ReplyOf } from '../../api/call.ts'
+import { askSentence } from '../../app/whom-to-ask.ts'
 import type { Tone } from '../../ui/data/status.tsx'
 import { count, shortMoney } from '../../ui/format/numbers.ts'
 import type { IconName } from '../../ui/icon.tsx'
@@ -79,8 +80,7 @@ export const text = {
   pauseInstead: 'To stop it for a time, pause it instead.',
   endedToast: (name: string, many: number): string => `${name} has ended${many === 0 ? '' : `, with ${children(many)}`}.`,
   askFor: (owner: string | null, owners: readonly string[]): string => {
-    const people = [...new Set([...(owner === null ? [] : [owner]), ...owners.slice(0, 3)])]
-    const whom = people.length === 0 ? 'Ask an owner or admin.' : `Ask ${new Intl.ListFormat('en', { type: 'disjunction' }).format(people)}.`
+    const whom = askSentence([...new Set([...(owner === null ? [] : [owner]), ...owners])])
     return `${owner === null ? 'Owners and admins of the organisation' : `${owner}, and owners and admins of the organisation,`} change this agent. ${whom}`
   },
   spentOf: (spent: number, cap: number | null): string => (cap === null ? `${shortMoney(spent)} spent` : `${shortMoney(spent)} of ${shortMoney(cap)}`),

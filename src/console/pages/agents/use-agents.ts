@@ -2,7 +2,8 @@ import { type InfiniteData, keepPreviousData, useInfiniteQuery, useMutation, use
 import { apiErrorOf } from '../../api/api-error.ts'
 import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
 import { apiQuery, invalidate } from '../../api/queries.ts'
-import { hasRole, type Me, useMe } from '../../app/me.tsx'
+import { hasRole, type Me } from '../../app/me.tsx'
+import { useOwners } from '../../app/whom-to-ask.ts'
 import { toast } from '../../ui/overlays/toast.tsx'
 import type { AgentsSearch } from './search.ts'
 import { text } from './text.ts'
@@ -44,9 +45,7 @@ export const mayAct = (me: Me, { owner_uid: owner }: Pick<Agent, 'owner_uid'>): 
 
 /** Returns who acts on an agent that is not the person's, in words. It names the owners of the organisation, so that the person knows whom to ask. */
 export function useWhomToAsk(): (agent: Pick<Agent, 'owner_name'>) => string {
-  const isMember = !hasRole(useMe(), 'admin')
-  const members = useQuery({ ...apiQuery('listMembers'), enabled: isMember })
-  const owners = (members.data?.members ?? []).filter(({ role }) => role === 'owner').map(({ name, email }) => name ?? email)
+  const owners = useOwners()
   return agent => text.askFor(agent.owner_name, owners)
 }
 

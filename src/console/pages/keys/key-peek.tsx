@@ -2,6 +2,7 @@ import { type ReactNode, useState } from 'react'
 import { apiErrorOf } from '../../api/api-error.ts'
 import { curlOf } from '../../api/call.ts'
 import { hasRole, useMe } from '../../app/me.tsx'
+import { useOwners } from '../../app/whom-to-ask.ts'
 import { BudgetBar } from '../../ui/charts/budget-bar.tsx'
 import { Code } from '../../ui/data/code.tsx'
 import { Status, Tag } from '../../ui/data/status.tsx'
@@ -38,6 +39,7 @@ export function KeyPeek({ apiKey, onAct, onClose }: KeyPeekProps) {
 function KnownKey({ apiKey, onAct, onClose }: KeyPeekProps & { readonly apiKey: ApiKey }) {
   const me = useMe()
   const isAdmin = hasRole(me, 'admin')
+  const owners = useOwners()
   const acts = actsOf({ apiKey, isAdmin, isOwn: apiKey.owner?.uid === me.user.id })
   return (
     <Peek
@@ -76,7 +78,7 @@ function KnownKey({ apiKey, onAct, onClose }: KeyPeekProps & { readonly apiKey: 
       }
     >
       <KeyFacts apiKey={apiKey} />
-      {isAdmin ? <EditLimits key={apiKey.id} apiKey={apiKey} /> : <p className="quiet">{text.membersOnly}</p>}
+      {isAdmin ? <EditLimits key={apiKey.id} apiKey={apiKey} /> : <p className="quiet">{text.membersOnly(owners)}</p>}
       <Fold title="Show as curl">
         <Code text={curlOf('changeKey', { path: { id: apiKey.id }, body: { budget_inr: apiKey.budget_inr } })} />
         <CopyButton text={String(apiKey.id)} label="Copy id" />

@@ -1,3 +1,4 @@
+import { askSentence } from '../../app/whom-to-ask.ts'
 import type { Tone } from '../../ui/data/status.tsx'
 import { dateText } from '../../ui/format/dates.ts'
 import type { ApiKey } from './use-keys.ts'
@@ -80,7 +81,8 @@ export const text = {
   editHint: 'Only what you change is sent.',
   copyCurl: 'Copy as curl',
   notLoaded: 'This key is not among those loaded. It may be revoked, or further down the list.',
-  membersOnly: 'Owners and admins change limits, disable and revoke keys. You can rotate your own.',
+  membersOnly: (owners: readonly string[]): string =>
+    `Owners and admins change limits, disable and revoke keys. You can rotate your own. ${askSentence(owners)}`,
 } as const
 
 const states: Readonly<Record<ApiKey['state'], StateWords>> = {

@@ -2,7 +2,8 @@ import type { ReactNode } from 'react'
 import { Spark } from '../../ui/charts/spark.tsx'
 import { useNow } from '../../ui/data/time.tsx'
 import { count, exactMoney, shortCount, shortMoney } from '../../ui/format/numbers.ts'
-import { type Activity, chartSpan, courseOf, monthOf } from './figures.ts'
+import { latencyText } from '../activity/latency.ts'
+import { type Activity, chartSpan, courseOf, latencyCourse, monthOf } from './figures.ts'
 import { text } from './text.ts'
 
 const dayMs = 86_400_000
@@ -32,11 +33,12 @@ function Card({ title, value, help, note, course }: CardProps) {
   )
 }
 
-/** The four figures of the month. They come from the same reply as the chart and the tables. */
+/** The four figures of the month and of its latency. They come from the same reply as the chart and the tables. */
 export function Cards({ activity, today }: { readonly activity: Activity; readonly today: string }) {
   const now = useNow()
   const month = monthOf(activity, today, ((now + istOffsetMs) % dayMs) / dayMs)
   const span = chartSpan(today)
+  const p95Ms = activity.latency?.p95_ms ?? null
   const course = (figure: (day: Activity['days'][number]) => number): number[] => courseOf(activity, span, figure)
   return (
     <div className="cards">
@@ -61,7 +63,13 @@ export function Cards({ activity, today }: { readonly activity: Activity; readon
         note={text.errorNote(month.errors, month.calls)}
         course={course(day => day.errors)}
       />
-      <Card title={text.tokens} value={shortCount(month.tokens)} help={count(month.tokens)} note={text.tokensNote} course={course(day => day.tokens)} />
+      <Card
+        title={text.latency}
+        value={p95Ms === null ? '–' : latencyText(p95Ms)}
+        help={text.latencyHelp}
+        note={text.latencyNote(activity.latency?.p50_ms ?? null)}
+        course={latencyCourse(activity, span)}
+      />
     </div>
   )
 }

@@ -82,3 +82,9 @@ export function courseOf({ days }: Activity, span: readonly string[], figure: (d
   for (const day of days) byDay.set(day.day, (byDay.get(day.day) ?? 0) + figure(day))
   return span.map(day => byDay.get(day) ?? 0)
 }
+
+/** Returns the 95th percentile of the latency on each day of the chart. A day without served calls is 0. */
+export function latencyCourse({ latency }: Activity, span: readonly string[]): number[] {
+  const byDay = new Map((latency?.by ?? []).map(({ day, p95_ms: ms }) => [day, ms ?? 0]))
+  return span.map(day => byDay.get(day) ?? 0)
+}

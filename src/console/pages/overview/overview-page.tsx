@@ -18,8 +18,9 @@ import { Cards } from './cards.tsx'
 import { type Activity, chartSpan, seriesOf, spanOf } from './figures.ts'
 import './overview.css'
 import { type Metric, metrics } from './metric.ts'
+import { RecentErrors } from './recent-errors.tsx'
 import { text } from './text.ts'
-import { TopKeys, TopModels } from './tops.tsx'
+import { TopAgents, TopKeys, TopModels } from './tops.tsx'
 
 const route = getRouteApi('/')
 
@@ -58,9 +59,13 @@ export function OverviewPage() {
           <Panel title={text.models} isFlush>
             <Loaded query={activity}>{data => <TopModels activity={data} />}</Loaded>
           </Panel>
+          <Panel title={text.agents} isFlush>
+            <Loaded query={activity}>{data => <TopAgents activity={data} />}</Loaded>
+          </Panel>
           <Panel title={text.keys} isFlush>
             <Loaded query={activity}>{data => <TopKeys activity={data} />}</Loaded>
           </Panel>
+          <RecentErrors />
         </div>
       )}
       <BudgetPanel />
@@ -71,7 +76,7 @@ export function OverviewPage() {
 function CardsSkeleton() {
   return (
     <div className="cards">
-      {['spend', 'calls', 'errors', 'tokens'].map(name => (
+      {['spend', 'calls', 'errors', 'latency'].map(name => (
         <div key={name} className="card">
           <Skeleton lines={3} />
         </div>

@@ -1,5 +1,6 @@
 import { shellText } from '../../text/common.ts'
 import { percent, shortCount, wholeMoney } from '../../ui/format/numbers.ts'
+import { latencyText } from '../activity/latency.ts'
 
 /** Texts of the overview. */
 export const text = {
@@ -13,13 +14,20 @@ export const text = {
   calls: 'Calls this month',
   errors: 'Failed calls',
   errorNote: (errors: number, calls: number): string => (calls === 0 ? 'No calls yet' : `${percent(errors / calls)} of calls`),
-  tokens: 'Tokens this month',
-  tokensNote: 'Prompt and completion',
+  latency: 'Latency p95',
+  latencyHelp: '95 of 100 served calls of the last 30 days took at most this time, from admission to the last byte.',
+  latencyNote: (p50Ms: number | null): string => (p50Ms === null ? 'No served calls yet' : `${latencyText(p50Ms)} at the median`),
   chart: 'By day and model',
   metrics: { spend: 'Spend', calls: 'Calls', tokens: 'Tokens' },
   chartEmpty: 'No calls in the last 30 days.',
   models: 'Top models',
+  agents: 'Top agents',
+  noAgents: 'No agent has made a call in this time.',
   keys: 'Top keys',
+  recentErrors: 'Recent failures',
+  allErrors: 'All failures',
+  noErrors: 'No call has failed in the days that are kept.',
+  failedBy: (status: number, who: string | null): string => `${status}${who === null ? '' : ` · ${who}`}`,
   budgets: 'Budgets',
   budgetsNote: 'Reset at midnight India time on the 1st',
   attention: 'Needs attention',
@@ -27,6 +35,10 @@ export const text = {
   budgetNear: (name: string, share: number): string => `The budget of ${name} is used to ${percent(share)}.`,
   budgetUsed: (name: string): string => `The budget of ${name} is used up. Its calls are refused until the month ends.`,
   circuit: (model: string, provider: string): string => `${provider} fails for ${model}. Calls use other routes until a probe succeeds.`,
+  webhookOff: (url: string): string => `The webhook ${url} is disabled, because its deliveries failed.`,
+  keyEnds: (name: string, when: string): string => `The key ${name} ends ${when}.`,
+  keyUnused: (name: string): string => `Nobody uses the key ${name}. It is disabled soon.`,
+  invited: (many: number): string => (many === 1 ? '1 invitation waits for an answer.' : `${many} invitations wait for an answer.`),
   process: {
     draining: 'This process is about to end and takes no new calls.',
     database_away: 'The database is away. Calls go on for a while without it.',

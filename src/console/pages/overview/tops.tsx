@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import { MiddleCut } from '../../ui/data/code.tsx'
 import { Money } from '../../ui/data/money.tsx'
 import { type Column, Table } from '../../ui/data/table.tsx'
@@ -31,6 +32,25 @@ export function TopModels({ activity }: { readonly activity: Activity }) {
   return (
     <Table label={text.models} columns={[name, ...figures<Model>(activity.totals)]} rows={activity.top_models.slice(0, shownMax)} rowKey={row => row.model} />
   )
+}
+
+type Agent = NonNullable<Activity['by_agent']>[number]
+
+/** The agents that used most. The row of calls without an agent, and the row of all further agents, are left out. */
+export function TopAgents({ activity }: { readonly activity: Activity }) {
+  const agents = (activity.by_agent ?? []).filter(({ agent_id: id }) => id !== null)
+  if (agents.length === 0) return <p className="quiet panel-text">{text.noAgents}</p>
+  const name: Column<Agent> = {
+    key: 'agent',
+    head: 'Agent',
+    isName: true,
+    cell: row => (
+      <Link to="/agents/$id" params={{ id: String(row.agent_id) }}>
+        <MiddleCut text={row.name ?? `#${row.agent_id}`} max={26} />
+      </Link>
+    ),
+  }
+  return <Table label={text.agents} columns={[name, ...figures<Agent>(activity.totals)]} rows={agents.slice(0, shownMax)} rowKey={row => row.agent_id ?? 0} />
 }
 
 type Key = NonNullable<Activity['top_keys']>[number]

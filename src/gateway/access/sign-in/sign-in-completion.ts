@@ -3,6 +3,7 @@ import type { Call } from '../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { SessionPrincipal } from '../../../platform/security/principal.ts'
 import type { AuditTrail } from '../../audit/audit.ts'
+import { browserFamily } from '../own-sessions/browser-family.ts'
 import type { Sessions } from '../sessions.ts'
 import { startingOrg } from './sign-in-queries.ts'
 
@@ -16,6 +17,8 @@ export interface SignInCompletionDeps {
 export interface Arriving {
   /** The `cookie` header. */
   readonly cookie: string | undefined
+  /** The `user-agent` header. Only the family of the browser is stored. */
+  readonly userAgent?: string | undefined
   readonly call: Pick<Call, 'requestId' | 'clientIp'>
 }
 
@@ -31,11 +34,11 @@ export class SignInCompletion {
    * kept a copy does not share the new session. Returns the set-cookie value of the new session. Throws `forbidden` for a person without an
    * organisation.
    */
-  async signIn(userId: number, act: 'signIn' | 'signInByLink', { cookie, call }: Arriving): Promise<string> {
+  async signIn(userId: number, act: 'signIn' | 'signInByLink', { cookie, userAgent, call }: Arriving): Promise<string> {
     const { db, sessions, audit } = this.#deps
     const start = await db.maybe(startingOrg, userId)
     if (start === null) throw fail('forbidden', { message: 'You are a member of no organisation here. Ask to be invited again.' })
-    const made = await sessions.create(userId, start.orgId)
+    const made = await sessions.create(userId, start.orgId, browserFamily(userAgent))
     const principal = await sessions.principalOf(made.cookie)
     const before = await this.currentSession(cookie)
     if (before !== null) await sessions.revoke(before.sessionId)

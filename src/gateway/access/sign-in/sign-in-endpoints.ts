@@ -22,7 +22,7 @@ const row = endpointOf<{
 
 const tag = 'sign-in'
 const page = { media: 'text/html' } as const
-const browser = z.object({ accept: z.string().optional(), cookie: z.string().optional(), host: z.string().optional() })
+const browser = z.object({ accept: z.string().optional(), cookie: z.string().optional(), host: z.string().optional(), 'user-agent': z.string().optional() })
 const browserOnOurPage = browser.extend({ origin: z.string().optional(), 'sec-fetch-site': z.string().optional() })
 const providerPath = z.object({ provider: z.string().describe('google or github') })
 const tokenShape = /^[A-Za-z0-9_-]{20,100}$/
@@ -100,9 +100,9 @@ export const signInEndpoints = {
     output: page,
     status: 302,
     errors: ['not_found', 'provider_not_configured', 'unavailable', 'forbidden', 'database_unavailable'],
-    handle: ({ signIn, ownPages }, { path, query, headers: { accept, cookie } }, call) =>
+    handle: ({ signIn, ownPages }, { path, query, headers: { accept, cookie, 'user-agent': userAgent } }, call) =>
       forBrowser(accept, async () => {
-        const { returnTo, cookies } = await signIn.finish(path.provider, query, { cookie, call })
+        const { returnTo, cookies } = await signIn.finish(path.provider, query, { cookie, userAgent, call })
         return onward({ location: returnTo ?? homePath(accept, ownPages.hasConsole), cookies })
       }),
   }),
@@ -152,7 +152,7 @@ export const signInEndpoints = {
         const token = new URLSearchParams(body.toString('utf8')).get('token') ?? ''
         if (!tokenShape.test(token)) throw fail('bad_request', { message: 'The form needs the field token: the text after token= in the link.' })
         const location = homePath(headers.accept, ownPages.hasConsole)
-        return onward({ location, cookies: [await signInLinks.use(token, { cookie: headers.cookie, call })] })
+        return onward({ location, cookies: [await signInLinks.use(token, { cookie: headers.cookie, userAgent: headers['user-agent'], call })] })
       }),
   }),
 

@@ -17,6 +17,7 @@ import { memoryUsageEndpoints } from '../../../memory/endpoints/usage-endpoints.
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { accessEndpoints } from '../../access/endpoints.ts'
 import { invitationEndpoints } from '../../access/pages/invitation-endpoints.ts'
+import { sessionEndpoints } from '../../access/own-sessions/session-endpoints.ts'
 import { signInEndpoints } from '../../access/sign-in/sign-in-endpoints.ts'
 import { auditEndpoints } from '../../audit/audit-endpoints.ts'
 import { billingEndpoints } from '../../billing/billing-endpoints.ts'
@@ -65,6 +66,7 @@ export const endpointTable = {
   ...priceEndpoints,
   ...accessEndpoints,
   ...signInEndpoints,
+  ...sessionEndpoints,
   ...invitationEndpoints,
   ...orgEndpoints,
   ...memberEndpoints,

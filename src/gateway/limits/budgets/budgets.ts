@@ -116,6 +116,11 @@ export class Budgets {
     return scopeIds.length === 0 ? 0n : (await tx.one(sumOfCaps, orgId, scope, scopeIds)).capUinr
   }
 
+  /** Returns the running month, as counters name it. */
+  period(): string {
+    return istMonth(this.#options.nowMs())
+  }
+
   /** Returns the agents that have spent something in the running month, most first, after a position. */
   topAgents(orgId: number, before: Spender, limit: number): Promise<Spender[]> {
     return this.#options.db.many(topAgents, orgId, istMonth(this.#options.nowMs()), before.spentUinr, before.scopeId, limit)

@@ -4,23 +4,11 @@ import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
 import { rowId } from '../../../platform/values/row-id.ts'
-import { isScope, type Scope } from '../engine/counters/counter-state.ts'
-import { listBudgetRows } from '../engine/queries.ts'
+import type { Scope } from '../engine/counters/counter-state.ts'
 import { capOfInr } from './budget-amount.ts'
+import { type BudgetFilter, type BudgetRef, pageOfBudgets } from './budget-list.ts'
+import type { BudgetTargets } from './budget-targets.ts'
 import type { BudgetStatus, Budgets } from './budgets.ts'
-
-/** The scopes whose owners are rows of an organisation. */
-export type TargetScope = Exclude<Scope, 'org' | 'team'>
-
-/** Looks up the owners of budgets in the domains that know them. */
-export interface BudgetTargets {
-  /** Returns the organisation itself. */
-  org(orgId: number): Promise<{ readonly name: string; readonly kind: 'personal' | 'team' }>
-  /** Returns the names of those ids that exist in the organisation and can still be charged. */
-  names(orgId: number, scope: TargetScope, ids: readonly number[]): Promise<ReadonlyMap<number, string>>
-  /** Returns the name of an owner that may get a budget, or null. Throws `agent_revoked` for a revoked agent. */
-  name(orgId: number, scope: TargetScope, id: number): Promise<string | null>
-}
 
 export interface OrgBudgetsDeps {
   readonly db: Db
@@ -55,11 +43,6 @@ const stopOf: Readonly<Record<Scope | 'team', string>> = {
   agent: 'pause the agent: POST /v1/me/agents/{id}/pause',
 }
 
-interface Ref {
-  readonly scope: Scope
-  readonly scopeId: string
-}
-
 /** Sets and lists budgets of every scope. */
 export class OrgBudgets {
   readonly #deps: OrgBudgetsDeps
@@ -82,29 +65,15 @@ export class OrgBudgets {
     return { ...(await budgets.get(orgId, scope, scopeId)), name }
   }
 
-  /**
-   * Returns the budgets of the organisation, the widest scope first, at most `limit` after the cursor. Budgets whose owner is gone are left out.
-   * Throws `bad_request` for an invalid cursor.
-   */
-  async list(orgId: number, limit: number, cursor: string | null): Promise<{ budgets: NamedBudget[]; nextCursor: string | null }> {
-    await this.#deps.journal.flushNow()
-    const found: (Ref & { name: string })[] = []
-    let after = cursor === null ? null : cursorOf(cursor)
-    for (;;) {
-      const rows = await this.#deps.db.many(listBudgetRows, orgId, after?.scope ?? null, after?.scopeId ?? null, limit + 1)
-      const names = await this.#namesOf(orgId, rows)
-      for (const [i, row] of rows.entries()) {
-        const name = names[i]
-        if (name === undefined) continue
-        if (found.length === limit) return { budgets: await this.#withFigures(orgId, found), nextCursor: textOf(found.at(-1)) }
-        found.push({ ...row, name })
-      }
-      if (rows.length <= limit) return { budgets: await this.#withFigures(orgId, found), nextCursor: null }
-      after = rows.at(-1) ?? null
-    }
+  /** Returns a page of the budgets that a filter chooses, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
+  async list(orgId: number, filter: BudgetFilter): Promise<{ budgets: NamedBudget[]; nextCursor: string | null }> {
+    const { db, targets, budgets, journal } = this.#deps
+    await journal.flushNow()
+    const { refs, nextCursor } = await pageOfBudgets({ db, targets, period: () => budgets.period() }, orgId, filter)
+    return { budgets: await this.#withFigures(orgId, refs), nextCursor }
   }
 
-  async #target(orgId: number, { scope, targetId }: BudgetParams): Promise<Ref & { name: string }> {
+  async #target(orgId: number, { scope, targetId }: BudgetParams): Promise<BudgetRef> {
     const { targets } = this.#deps
     if (scope === 'org' || scope === 'team') {
       const org = await targets.org(orgId)
@@ -120,28 +89,8 @@ export class OrgBudgets {
     return { scope, scopeId: String(id), name }
   }
 
-  /** Returns the names in the order of the refs, and undefined for an owner that is gone. */
-  async #namesOf(orgId: number, refs: readonly Ref[]): Promise<(string | undefined)[]> {
-    const { targets } = this.#deps
-    const byScope = new Map<Scope, ReadonlyMap<number, string>>()
-    for (const scope of new Set(refs.map(ref => ref.scope))) {
-      const ids = refs.flatMap(ref => (ref.scope === scope ? [Number(ref.scopeId)] : []))
-      byScope.set(scope, scope === 'org' || scope === 'team' ? new Map([[orgId, (await targets.org(orgId)).name]]) : await targets.names(orgId, scope, ids))
-    }
-    return refs.map(ref => byScope.get(ref.scope)?.get(Number(ref.scopeId)))
-  }
-
-  async #withFigures(orgId: number, found: readonly (Ref & { name: string })[]): Promise<NamedBudget[]> {
+  async #withFigures(orgId: number, found: readonly BudgetRef[]): Promise<NamedBudget[]> {
     const statuses = await this.#deps.budgets.list(orgId, found)
     return statuses.map((status, i) => ({ ...status, name: found[i]?.name ?? '' }))
   }
-}
-
-const textOf = (ref: Ref | undefined): string | null => (ref === undefined ? null : `${ref.scope}:${ref.scopeId}`)
-
-function cursorOf(text: string): Ref {
-  const match = /^([a-z]+):(\d{1,10})$/.exec(text)
-  const [, scope = '', scopeId = ''] = match ?? []
-  if (!isScope(scope)) throw fail('bad_request', { message: 'cursor must be the next_cursor of the page before.' })
-  return { scope, scopeId }
 }

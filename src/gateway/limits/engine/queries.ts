@@ -288,17 +288,6 @@ export const deleteBudget = statement<[orgId: number, scope: string, scopeId: st
   `delete from budgets where org_id = $1::int and scope = $2::text and scope_id = $3::text`,
 )
 
-const scopePlace = (scope: string): string => `array_position('{org,team,workspace,member,key,agent}'::text[], ${scope})`
-
-/** Lists the budgets of an organisation after the given one, the widest scope first, then by id. */
-export const listBudgetRows = statement<[orgId: number, afterScope: Scope | null, afterId: string | null, limit: number], { scope: Scope; scopeId: string }>(
-  'limits.list_budget_rows',
-  `select b.scope as "scope", b.scope_id as "scopeId" from budgets b
-   where b.org_id = $1::int and b.scope_id ~ '^[0-9]{1,10}$'
-     and ($2::text is null or (${scopePlace('b.scope')}, lpad(b.scope_id, 10, '0')) > (${scopePlace('$2::text')}, lpad($3::text, 10, '0')))
-   order by ${scopePlace('b.scope')}, lpad(b.scope_id, 10, '0') limit $4::int`,
-)
-
 export const lockRunningSpend = statement<
   [orgId: number, scope: string, scopeId: string, now: Date],
   { id: bigint; period: string; spent: bigint; warned: boolean; blocked: boolean }

@@ -2,7 +2,7 @@
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog } from '../../../platform/db/db-control-log.ts'
-import { fail } from '../../../platform/errors.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { Role, SessionPrincipal } from '../../../platform/security/principal.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { Mail } from '../../mail/mail.ts'
@@ -14,6 +14,7 @@ import {
   findActiveByEmail,
   findMembership,
   findOwnInvitation,
+  findPending,
   findPendingByEmail,
   insertInvitation,
   joinOrg,
@@ -44,6 +45,17 @@ export interface InvitationsDeps {
   onDecision(orgId: number, actor: SessionPrincipal, act: 'acceptInvitation' | 'declineInvitation', id: number): Promise<void>
 }
 
+/** What became of one address. */
+export interface InvitationResult {
+  readonly email: string
+  readonly invitation?: Pending
+  readonly error?: GatewayError
+}
+
+/** Maximum number of addresses that one call invites. */
+export const invitedTogetherMax = 200
+/** The errors that concern one address. The others concern every address of a call. */
+const ofOneAddress: ReadonlySet<string> = new Set(['bad_email', 'already_member', 'already_invited', 'member_cap', 'rate_limit_exceeded'])
 const listedMax = 1_000
 const hourMs = 3_600_000
 /**
@@ -60,6 +72,7 @@ export function roleOfName(name: string): Role {
   return role
 }
 
+const noPending = () => fail('not_found', { message: 'There is no open invitation of that id. GET /me/members lists them.' })
 const noInvitation = () => fail('not_found', { message: 'You have no open invitation of that id. GET /me/invitations lists yours.' })
 
 /** An invitation is open until it is accepted, declined or withdrawn. The first of these decides it. */
@@ -70,9 +83,9 @@ export class Invitations {
     this.#deps = deps
   }
 
-  /** Returns the open invitations of an organisation, oldest first. */
-  pending(orgId: number): Promise<Pending[]> {
-    return this.#deps.db.many(listPending, orgId, listedMax)
+  /** Returns the open invitations of an organisation, oldest first. `text` is a part of the address, or an id. */
+  pending(orgId: number, { text, role }: { readonly text?: string | undefined; readonly role?: Role | undefined } = {}): Promise<Pending[]> {
+    return this.#deps.db.many(listPending, orgId, listedMax, text ?? null, role ?? null)
   }
 
   /** Returns the open invitations to the person's address in upper or lower case. */
@@ -106,11 +119,39 @@ export class Invitations {
     })
   }
 
+  /**
+   * Invites several addresses with one role, each in a transaction of its own, so that no transaction is long. An address that cannot be invited has its
+   * error as the result. Throws `bad_role`, `personal_org` and `forbidden`, which concern every address.
+   */
+  async inviteAll(actor: SessionPrincipal, emails: readonly string[], role: string): Promise<InvitationResult[]> {
+    roleOfName(role)
+    const results: InvitationResult[] = []
+    for (const email of emails) {
+      try {
+        results.push({ email, invitation: await this.invite(actor, { email, role }) })
+      } catch (error) {
+        if (!(error instanceof GatewayError) || !ofOneAddress.has(error.errorName)) throw error
+        results.push({ email, error })
+      }
+    }
+    return results
+  }
+
+  /**
+   * Returns the address of the page on which the invited person answers, for somebody who hands it over. It contains no secret: who opens it signs in with
+   * the invited address. An admin gets none for an invitation as owner. Throws `forbidden` and `not_found`.
+   */
+  async linkOf(actor: SessionPrincipal, id: number): Promise<{ invitation: Pending; link: string }> {
+    const invitation = await this.#deps.db.maybe(findPending, actor.orgId, id)
+    if (invitation === null) throw noPending()
+    if (invitation.role === 'owner' && actor.role !== 'owner') throw fail('forbidden', { message: 'Only an owner invites an owner.' })
+    return { invitation, link: this.#link() }
+  }
+
   /** Withdraws an open invitation. Throws `not_found`. */
   async withdraw(orgId: number, id: number): Promise<void> {
     const { db, clock } = this.#deps
-    if ((await db.maybe(decideInvitation, orgId, id, 'withdrawn', new Date(clock.nowMs()))) === null)
-      throw fail('not_found', { message: 'There is no open invitation of that id. GET /me/members lists them.' })
+    if ((await db.maybe(decideInvitation, orgId, id, 'withdrawn', new Date(clock.nowMs()))) === null) throw noPending()
   }
 
   /**
@@ -169,13 +210,16 @@ export class Invitations {
       })
   }
 
+  #link(): string {
+    return `${this.#deps.baseUrl()}/invitations`
+  }
+
   #notify(tx: Tx, actor: SessionPrincipal, { email, role, createdAt }: Pending, orgName: string): Promise<void> {
-    const { mail, baseUrl } = this.#deps
-    return mail.enqueue(tx, {
+    return this.#deps.mail.enqueue(tx, {
       orgId: actor.orgId,
       to: email,
       template: 'invitation',
-      data: { orgName, inviter: actor.email, role, link: `${baseUrl()}/invitations` },
+      data: { orgName, inviter: actor.email, role, link: this.#link() },
       // One mail per hour and address is sent. Otherwise repeated inviting and withdrawing could fill a stranger's mailbox.
       onceKey: `invitation:${actor.orgId}:${email.toLowerCase()}:${Math.floor(createdAt.getTime() / hourMs)}`,
     })

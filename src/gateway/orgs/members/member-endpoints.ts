@@ -1,9 +1,12 @@
 import { z } from 'zod'
+import { cursorCharsMax } from '../../../platform/db/list-cursor.ts'
 import { endpointOf } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
+import { searchText, textOf } from '../../../platform/values/list-params.ts'
 import { rowId } from '../../../platform/values/row-id.ts'
 import { reader, signedIn } from '../accounts/signed-in.ts'
-import { type Invitations, type OwnInvitation, type Pending, roleOfName } from './invitations.ts'
+import { type InvitationResult, type Invitations, invitedTogetherMax, type OwnInvitation, type Pending, roleOfName } from './invitations.ts'
+import { memberSorts } from './member-list.ts'
 import type { ListedMember, Members } from './members.ts'
 
 const row = endpointOf<{ members: Members; invitations: Invitations }>()
@@ -22,12 +25,25 @@ const member = z.object({
 const pending = z.object({ id: z.int(), email: z.string(), role, created_at: z.string() })
 const invitation = pending.extend({ org: z.object({ id: z.int(), name: z.string(), kind: z.enum(['personal', 'team']) }), invited_by: z.string() })
 const ok = z.literal(true)
+const result = z.object({
+  email: z.string().describe('The address of the request.'),
+  invitation: pending.nullable().describe('Null: the address was not invited.'),
+  error: z.object({ code: z.string(), message: z.string() }).nullable().describe('Why it was not, as POST /me/members answers.'),
+})
 
 const memberPath = z.object({ id: z.string().describe('User id.') })
 const invitationPath = z.object({ id: z.string().describe('Invitation id.') })
 /** Returns the id in the path. A text that is not an id becomes 0, which matches nobody, so the reply is that of an unknown id. */
 const idOf = (path: { id: string }): number => rowId(path.id) ?? 0
 
+const resultView = ({ email, invitation, error }: InvitationResult): z.output<typeof result> => ({
+  email,
+  invitation: invitation === undefined ? null : pendingView(invitation),
+  error: error === undefined ? null : { code: error.code, message: error.message },
+})
+
+/** Maximum length of an address of a request. Longer texts are not addresses. */
+const emailMax = 320
 const pageDefault = 50
 const pageMax = 200
 
@@ -46,13 +62,6 @@ const invitationView = (found: OwnInvitation): z.output<typeof invitation> => ({
   invited_by: found.invitedBy,
 })
 
-function afterOf(cursor: string | undefined): number {
-  if (cursor === undefined) return 0
-  const after = rowId(cursor)
-  if (after === null) throw fail('bad_request', { message: 'cursor: send the next_cursor of the page before, or leave it out.' })
-  return after
-}
-
 export const memberEndpoints = {
   listMembers: row({
     at: 'GET /me/members',
@@ -63,20 +72,26 @@ export const memberEndpoints = {
     input: {
       query: z.object({
         limit: z.coerce.number().int().min(1).max(pageMax).optional().describe(`1 to ${pageMax}; default ${pageDefault} with a cursor, else ${pageMax}.`),
-        cursor: z.string().optional().describe('next_cursor of the page before.'),
+        cursor: z.string().max(cursorCharsMax).optional().describe('next_cursor of the page before, in the same order.'),
+        q: searchText('A part of the name or of the mail address, in upper or lower case, or an id.'),
+        state: z.enum(['active', 'invited']).optional().describe('active: members only. invited: open invitations only. Left out: both.'),
+        role: role.optional(),
+        sort: z.enum(memberSorts).optional().describe('The order of the members: created (oldest account first, the default), name or email.'),
       }),
     },
     output: z.object({ members: z.array(member), pending: z.array(pending), next_cursor: z.string().nullable() }),
-    errors: [],
+    errors: ['bad_request'],
     async handle({ members, invitations }, { query }, call) {
       const { orgId } = call.principal
-      const isFirst = query.cursor === undefined
-      const page = await members.list(orgId, { afterUserId: afterOf(query.cursor), limit: query.limit ?? (isFirst ? pageMax : pageDefault) })
-      return {
-        members: page.members.map(memberView),
-        pending: isFirst ? (await invitations.pending(orgId)).map(pendingView) : [],
-        next_cursor: page.nextAfter === null ? null : String(page.nextAfter),
-      }
+      const { q, state, role, sort, cursor } = query
+      const isFirst = cursor === undefined
+      const text = textOf(q)
+      const limit = query.limit ?? (isFirst ? pageMax : pageDefault)
+      const [page, pending] = await Promise.all([
+        state === 'invited' ? { members: [], nextCursor: null } : members.list(orgId, { text, role, sort, cursor, limit }),
+        isFirst && state !== 'active' ? invitations.pending(orgId, { text, role }) : [],
+      ])
+      return { members: page.members.map(memberView), pending: pending.map(pendingView), next_cursor: page.nextCursor }
     },
   }),
 
@@ -91,6 +106,25 @@ export const memberEndpoints = {
     status: 201,
     errors: ['bad_email', 'bad_role', 'personal_org', 'already_member', 'already_invited', 'member_cap'],
     handle: async ({ invitations }, { body }, call) => pendingView(await invitations.invite(signedIn(call.principal), body)),
+  }),
+
+  inviteMembers: row({
+    at: 'POST /me/members/bulk',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: `Invites up to ${invitedTogetherMax} addresses with one role and mails them, with a result for each. Safe to repeat. Only an owner invites an owner.`,
+    input: { body: z.strictObject({ emails: z.array(z.string().max(emailMax)).min(1).max(invitedTogetherMax), role: roleInput }) },
+    output: z.object({
+      ok,
+      invited: z.int().describe('Number of addresses that this call has invited.'),
+      results: z.array(result).describe('One for each address, in the order of the request.'),
+    }),
+    errors: ['bad_role', 'personal_org', 'bad_request'],
+    async handle({ invitations }, { body }, call) {
+      const results = await invitations.inviteAll(signedIn(call.principal), body.emails, body.role)
+      return { ok: true, invited: results.filter(each => each.invitation !== undefined).length, results: results.map(resultView) }
+    },
   }),
 
   updateMember: row({
@@ -124,6 +158,21 @@ export const memberEndpoints = {
     async handle({ members }, { path }, call) {
       await members.remove(signedIn(call.principal), idOf(path))
       return { ok: true, id: idOf(path) }
+    },
+  }),
+
+  invitationLink: row({
+    at: 'POST /me/members/pending/{id}/link',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'A link to hand over to the invited person, as the mail has it. It holds no secret: who opens it signs in with the invited address.',
+    input: { path: invitationPath },
+    output: pending.extend({ ok, link: z.string() }),
+    errors: ['forbidden', 'not_found'],
+    async handle({ invitations }, { path }, call) {
+      const { invitation, link } = await invitations.linkOf(signedIn(call.principal), idOf(path))
+      return { ok: true, ...pendingView(invitation), link }
     },
   }),
 

@@ -41,13 +41,6 @@ export const findMembership = statement<[orgId: number, userId: number], Members
   `select role, capabilities from org_members where org_id = $1::int and user_id = $2::int and status = 'active'`,
 )
 
-export const listMembersAfter = statement<[orgId: number, afterUserId: number, limit: number], ListedMemberRow>(
-  'orgs.list_members_after',
-  `select m.user_id as "userId", u.email, u.name, m.role, m.capabilities
-   from org_members m join users u on u.id = m.user_id
-   where m.org_id = $1::int and m.status = 'active' and m.user_id > $2::int order by m.user_id limit $3::int`,
-)
-
 export const findMember = statement<[orgId: number, userId: number], ListedMemberRow>(
   'orgs.find_member',
   `select m.user_id as "userId", u.email, u.name, m.role, m.capabilities
@@ -115,10 +108,18 @@ export const findActiveByEmail = statement<[orgId: number, email: string], { use
    where m.org_id = $1::int and m.status = 'active' and lower(u.email) = lower($2::text)`,
 )
 
-export const listPending = statement<[orgId: number, limit: number], PendingRow>(
+/** Returns open invitations, oldest first. The text is a part of the address, or an id. */
+export const listPending = statement<[orgId: number, limit: number, text: string | null, role: Role | null], PendingRow>(
   'orgs.list_pending',
   `select id, email, role, created_at as "createdAt" from invitations
-   where org_id = $1::int and status = 'pending' order by id limit $2::int`,
+   where org_id = $1::int and status = 'pending' and ($4::text is null or role = $4::text)
+     and ($3::text is null or strpos(lower(email), lower($3::text)) > 0 or id::text = $3::text)
+   order by id limit $2::int`,
+)
+
+export const findPending = statement<[orgId: number, id: number], PendingRow>(
+  'orgs.find_pending',
+  `select id, email, role, created_at as "createdAt" from invitations where org_id = $1::int and id = $2::int and status = 'pending'`,
 )
 
 export const findPendingByEmail = statement<[orgId: number, email: string], { id: number }>(

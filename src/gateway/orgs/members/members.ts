@@ -6,6 +6,7 @@ import { fail } from '../../../platform/errors.ts'
 import type { Capability, Role, SessionPrincipal } from '../../../platform/security/principal.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import { emit, eventId } from '../../webhooks/events/events.ts'
+import { type MemberFilter, pageOfMembers } from './member-list.ts'
 import {
   countOwners,
   endKeys,
@@ -16,7 +17,6 @@ import {
   type ListedMemberRow,
   leaveShares,
   leaveWorkspaces,
-  listMembersAfter,
   lockOrg,
   updateMember,
   withdrawMadeBy,
@@ -72,11 +72,9 @@ export class Members {
     this.#deps = deps
   }
 
-  /** Returns one page, oldest account first. The next page begins after the user id `nextAfter`. It is null on the last page. */
-  async list(orgId: number, page: { afterUserId: number; limit: number }): Promise<{ members: ListedMember[]; nextAfter: number | null }> {
-    const rows = await this.#deps.db.many(listMembersAfter, orgId, page.afterUserId, page.limit + 1)
-    const members = rows.slice(0, page.limit)
-    return { members, nextAfter: rows.length > page.limit ? (members.at(-1)?.userId ?? null) : null }
+  /** Returns a page of the members that a filter chooses, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
+  list(orgId: number, filter: MemberFilter): Promise<{ members: readonly ListedMember[]; nextCursor: string | null }> {
+    return pageOfMembers(this.#deps.db, orgId, filter)
   }
 
   /**

@@ -1,7 +1,10 @@
 import { z } from 'zod'
+import { cursorCharsMax } from '../../../platform/db/list-cursor.ts'
 import { endpointOf } from '../../../platform/endpoint.ts'
+import { searchText, textOf } from '../../../platform/values/list-params.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
 import { rowId } from '../../../platform/values/row-id.ts'
+import { workspaceSorts } from './workspace-list.ts'
 import { type Workspace, type Workspaces, workspacesPageMax } from './workspaces.ts'
 
 const row = endpointOf<{ workspaces: Workspaces }>()
@@ -42,8 +45,11 @@ export const workspaceEndpoints = {
     summary: 'The workspaces of the organisation with their budgets and spend: active ones first, then archived ones.',
     input: {
       query: z.object({
+        q: searchText('A part of the name, in upper or lower case, or an id.'),
+        state: z.enum(['active', 'archived']).optional().describe('Left out: both.'),
+        sort: z.enum(workspaceSorts).optional().describe('created (oldest first, the default) or name. Active ones come first in each order.'),
         limit: z.coerce.number().int().min(1).max(workspacesPageMax).default(workspacesPageMax).describe(`Workspaces of a page, at most ${workspacesPageMax}.`),
-        cursor: z.string().optional().describe('next_cursor of the page before.'),
+        cursor: z.string().max(cursorCharsMax).optional().describe('next_cursor of the page before, in the same order.'),
       }),
     },
     output: z.object({
@@ -51,8 +57,8 @@ export const workspaceEndpoints = {
       next_cursor: z.string().nullable().describe('null: this was the last page. Large teams make a page shorter.'),
     }),
     errors: ['bad_request'],
-    async handle({ workspaces }, { query }, call) {
-      const page = await workspaces.list(call.principal.orgId, query.limit, query.cursor ?? null)
+    async handle({ workspaces }, { query: { q, ...rest } }, call) {
+      const page = await workspaces.list(call.principal.orgId, { ...rest, text: textOf(q) })
       return { workspaces: page.workspaces.map(viewOf), next_cursor: page.nextCursor }
     },
   }),

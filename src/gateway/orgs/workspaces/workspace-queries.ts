@@ -1,4 +1,3 @@
-import { boundedPage, type Paged } from '../../../platform/db/bounded-page.ts'
 import { statement } from '../../../platform/db/db.ts'
 
 export interface WorkspaceRow {
@@ -9,29 +8,13 @@ export interface WorkspaceRow {
   readonly memberUids: readonly number[]
 }
 
-const columns = `w.id, w.name, w.archived_at is not null as "isArchived",
+/** The columns of a workspace, with the alias `w`. */
+export const workspaceColumns = `w.id, w.name, w.archived_at is not null as "isArchived",
      array(select t.user_id from workspace_members t where t.workspace_id = w.id order by t.user_id) as "memberUids"`
-
-/**
- * Lists a page of the workspaces behind the given one: the active ones and then the archived ones, each oldest first. It returns one workspace more than
- * the page has. An id in JSON has at most 11 bytes with its comma.
- */
-export const listWorkspaces = statement<[orgId: number, afterArchived: boolean, afterId: number, limit: number, maxBytes: number], WorkspaceRow & Paged>(
-  'orgs.list_workspaces',
-  `${boundedPage({
-    from: 'from workspaces w where org_id = $1::int and (archived_at is not null, id) > ($2::boolean, $3::int)',
-    keys: 'id, archived_at is not null as archived',
-    order: 'archived, id',
-    bytes: '11 * (select count(*) from workspace_members t where t.workspace_id = w.id)',
-    limit: '$4::int',
-    maxBytes: '$5::int',
-  })}
-   select ${columns}, s.found from shown s join workspaces w on w.org_id = $1::int and w.id = s.id order by s.place`,
-)
 
 export const findWorkspace = statement<[orgId: number, id: number], WorkspaceRow>(
   'orgs.find_workspace',
-  `select ${columns} from workspaces w where w.org_id = $1::int and w.id = $2::int`,
+  `select ${workspaceColumns} from workspaces w where w.org_id = $1::int and w.id = $2::int`,
 )
 
 export const listActiveNames = statement<[orgId: number], { id: number; name: string }>(

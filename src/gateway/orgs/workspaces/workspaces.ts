@@ -1,16 +1,15 @@
 /** Workspaces. A workspace has a name, a team, and a monthly budget for the keys that belong to it. */
 
 import type { Clock } from '../../../platform/clock.ts'
-import { noCursor, pageMaxBytes, rowsOfPage } from '../../../platform/db/bounded-page.ts'
 import { type Db, isUniqueViolation, type Tx } from '../../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../../platform/db/db-control-log.ts'
 import { fail } from '../../../platform/errors.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
 import { cleanName } from '../../../platform/values/clean-name.ts'
-import { rowId } from '../../../platform/values/row-id.ts'
 import { capOfInr } from '../../limits/budgets/budget-amount.ts'
 import { type Budgets, capChanged } from '../../limits/budgets/budgets.ts'
 import { lockOrg } from '../members/member-queries.ts'
+import { pageOfWorkspaces, type WorkspaceFilter } from './workspace-list.ts'
 import {
   activeAmong,
   addWorkspaceMembers,
@@ -19,7 +18,6 @@ import {
   findWorkspace,
   insertWorkspace,
   listActiveNames,
-  listWorkspaces,
   renameWorkspace,
   restoreWorkspace,
   type WorkspaceRow,
@@ -66,17 +64,11 @@ export class Workspaces {
     this.#deps = deps
   }
 
-  /**
-   * Returns a page of the active workspaces and then the archived ones, each oldest first, and the cursor of the next page. A page ends before its teams
-   * have more than `pageMaxBytes`. Throws `bad_request` for an invalid cursor.
-   */
-  async list(orgId: number, limit: number, cursor: string | null): Promise<{ workspaces: Workspace[]; nextCursor: string | null }> {
-    const after = placeOf(cursor)
+  /** Returns a page of the workspaces that a filter chooses, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
+  async list(orgId: number, filter: WorkspaceFilter): Promise<{ workspaces: Workspace[]; nextCursor: string | null }> {
     await this.#deps.journal.flushNow()
-    const found = await this.#deps.db.many(listWorkspaces, orgId, after.isArchived, after.id, limit + 1, pageMaxBytes)
-    const { rows, hasMore } = rowsOfPage(found, limit)
-    const last = rows.at(-1)
-    return { workspaces: await this.#withSpend(orgId, rows), nextCursor: hasMore && last !== undefined ? cursorOf(last) : null }
+    const { workspaces, nextCursor } = await pageOfWorkspaces(this.#deps.db, orgId, filter)
+    return { workspaces: await this.#withSpend(orgId, workspaces), nextCursor }
   }
 
   /** Makes a workspace. Throws `bad_name`, `duplicate_workspace`, `cap`, `not_found` (for a user who is not a member) and `bad_request`. */
@@ -206,14 +198,4 @@ function checkRoom(active: number): void {
   if (active >= activeMax) throw fail('cap', { message: `An organisation has at most ${activeMax} active workspaces. Archive one first.` })
 }
 
-/** Returns the place behind which a page begins. Throws `bad_request` for a text that is not a cursor. */
-function placeOf(cursor: string | null): { isArchived: boolean; id: number } {
-  if (cursor === null) return { isArchived: false, id: 0 }
-  const [, state, digits = ''] = /^(active|archived)-(\d+)$/.exec(cursor) ?? []
-  const id = rowId(digits)
-  if (state === undefined || id === null) throw noCursor()
-  return { isArchived: state === 'archived', id }
-}
-
-const cursorOf = ({ isArchived, id }: WorkspaceRow): string => `${isArchived ? 'archived' : 'active'}-${id}`
 const folded = (name: string): string => name.normalize('NFC').toLowerCase()

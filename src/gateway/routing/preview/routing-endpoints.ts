@@ -1,6 +1,9 @@
 import { z } from 'zod'
+import { cursorCharsMax } from '../../../platform/db/list-cursor.ts'
 import { endpointOf } from '../../../platform/endpoint.ts'
 import { planningErrors } from '../../../platform/errors.ts'
+import { ownerOf, searchText, textOf } from '../../../platform/values/list-params.ts'
+import { chainSorts, chainsPageMax } from '../chain-list.ts'
 import type { Chains } from '../chains.ts'
 import type { RoutePreview } from './preview.ts'
 
@@ -24,10 +27,21 @@ export const routingEndpoints = {
     access: {},
     tag,
     summary: 'The fallback chains of the organisation.',
-    input: {},
-    output: z.object({ chains: z.array(chain) }),
-    errors: [],
-    handle: async ({ chains }, _input, call) => ({ chains: await chains.list(call.principal.orgId) }),
+    input: {
+      query: z.object({
+        q: searchText('A part of the model id, in upper or lower case.'),
+        owner: z.string().optional().describe('The user id of the person who saved the chain last, or me.'),
+        sort: z.enum(chainSorts).optional().describe('model (the default) or updated (latest first).'),
+        limit: z.coerce.number().int().min(1).max(chainsPageMax).default(chainsPageMax).describe(`Chains of a page, at most ${chainsPageMax}.`),
+        cursor: z.string().max(cursorCharsMax).optional().describe('next_cursor of the page before, in the same order.'),
+      }),
+    },
+    output: z.object({ chains: z.array(chain), next_cursor: z.string().nullable().describe('Null after the last page. Long chains make a page shorter.') }),
+    errors: ['bad_request'],
+    async handle({ chains }, { query: { q, owner, ...rest } }, { principal }) {
+      const page = await chains.list(principal.orgId, { ...rest, text: textOf(q), ownerUser: ownerOf(owner, principal) })
+      return { chains: page.chains, next_cursor: page.nextCursor }
+    },
   }),
 
   getChain: row({

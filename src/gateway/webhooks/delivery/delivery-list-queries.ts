@@ -18,6 +18,26 @@ export interface DeliveryRow {
   readonly createdAt: Date
 }
 
+/** An attempt in the log of a delivery. */
+export interface LoggedAttempt {
+  /** Number of the attempt, from 1. */
+  readonly n: number
+  /** When it began, in Unix milliseconds. */
+  readonly at: number
+  /** How long it took. */
+  readonly ms: number
+  /** HTTP status of the reply. Null when there was none. */
+  readonly code: number | null
+  readonly error: string | null
+}
+
+/** A delivery with what was sent and with its attempts. */
+export interface DeliveryDetail extends DeliveryRow {
+  /** The envelope, byte for byte. Null when the event is no longer stored. */
+  readonly body: string | null
+  readonly attemptLog: readonly LoggedAttempt[]
+}
+
 const columns = `id, event_id as "eventId", event_seq as "eventSeq", type, status, attempts, code, error, due_at as "dueAt", created_at as "createdAt"`
 
 /** Returns deliveries of events before `before`, newest first. */
@@ -27,6 +47,13 @@ export const listDeliveries = statement<[orgId: number, endpointId: number, befo
    where org_id = $1::int and endpoint_id = $2::int and ($3::bigint is null or event_seq < $3::bigint)
    order by event_seq desc
    limit $4::int`,
+)
+
+/** Returns one delivery with its envelope and its attempts. */
+export const readDelivery = statement<[orgId: number, endpointId: number, id: string], DeliveryDetail>(
+  'webhooks.read_delivery',
+  `select ${columns}, attempt_log as "attemptLog", (select v.body from webhook_events v where v.id = event_id and v.org_id = $1::int) as "body"
+   from webhook_deliveries where org_id = $1::int and endpoint_id = $2::int and id = $3::uuid`,
 )
 
 /** Writes a ping and one delivery of it to the endpoint, whatever events the endpoint subscribes to. `data` is JSON text, and `body` is the envelope. */

@@ -5,14 +5,24 @@ import { statement } from '../../../platform/db/db.ts'
  * delivery later. The endpoint is locked before its deliveries, as in every change of an endpoint.
  */
 
+/** Maximum number of attempts that a delivery remembers. The oldest is forgotten first. */
+export const attemptsKeptMax = 20
+
+/** SQL of the log of attempts with one more, which is the JSON in a parameter. Null adds none. */
+const logWith = (entry: string): string =>
+  `case when ${entry}::jsonb is null then attempt_log
+     when jsonb_array_length(attempt_log) >= ${attemptsKeptMax} then (attempt_log - 0) || jsonb_build_array(${entry}::jsonb)
+     else attempt_log || jsonb_build_array(${entry}::jsonb) end`
+
 /** Records a success and sets the endpoint's failures to 0. A success counts even when the delivery was given up during the attempt. */
-export const acknowledge = statement<[orgId: number, endpointId: number, id: string, claim: string, code: number, at: Date]>(
+export const acknowledge = statement<[orgId: number, endpointId: number, id: string, claim: string, code: number, at: Date, attempt: string | null]>(
   'webhooks.acknowledge',
   `with healed as (
      update webhook_endpoints set failures = 0, paused_until = null
      where org_id = $1::int and id = $2::int and (failures > 0 or paused_until is not null) returning 1)
    update webhook_deliveries d
-   set status = 'acknowledged', code = $5::int, error = null, due_at = null, claimed_until = null, claim = null, settled_at = $6::timestamptz
+   set status = 'acknowledged', code = $5::int, error = null, due_at = null, claimed_until = null, claim = null, settled_at = $6::timestamptz,
+     attempt_log = ${logWith('$7')}
    from (select count(*) as count from healed) h
    where d.org_id = $1::int and d.id = $3::uuid and d.claim = $4::uuid and h.count >= 0`,
 )
@@ -25,7 +35,17 @@ export const lockEndpoint = statement<[orgId: number, id: number], { enabled: bo
 
 /** Records a failed attempt. `dueAt` is null after the last attempt. A delivery that a person queued again during the attempt stays due. */
 export const recordFailure = statement<
-  [orgId: number, id: string, claim: string, status: 'failed' | 'dead', code: number | null, error: string, dueAt: Date | null, at: Date]
+  [
+    orgId: number,
+    id: string,
+    claim: string,
+    status: 'failed' | 'dead',
+    code: number | null,
+    error: string,
+    dueAt: Date | null,
+    at: Date,
+    attempt: string | null,
+  ]
 >(
   'webhooks.record_failure',
   `update webhook_deliveries
@@ -34,7 +54,7 @@ export const recordFailure = statement<
        error = case when queued_after = attempts then error else $6::text end,
        due_at = case when queued_after = attempts then due_at else $7::timestamptz end,
        settled_at = case when queued_after = attempts or $7::timestamptz is not null then null else $8::timestamptz end,
-       claimed_until = null, claim = null
+       attempt_log = ${logWith('$9')}, claimed_until = null, claim = null
    where org_id = $1::int and id = $2::uuid and claim = $3::uuid and due_at is not null`,
 )
 

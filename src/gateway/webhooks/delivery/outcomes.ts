@@ -9,7 +9,7 @@ import type { Log } from '../../../platform/observe/log.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { Mail } from '../../mail/mail.ts'
 import { type AttemptResult, goneError } from './delivery.ts'
-import { endOpenDeliveries } from './delivery-list-queries.ts'
+import { endOpenDeliveries, type LoggedAttempt } from './delivery-list-queries.ts'
 import type { ClaimedDelivery } from './delivery-queries.ts'
 import { acknowledge, countFailure, disableEndpoint, lockEndpoint, ownersOf, putBack, recordFailure } from './outcome-queries.ts'
 import { pauseMs, type RetrySchedule, retryWaitMs } from './schedule.ts'
@@ -26,6 +26,12 @@ export interface OutcomesDeps {
   readonly baseUrl: () => string
   /** Is called in the transaction that disables an endpoint. It writes the audit line. */
   readonly onDisabled: (tx: Tx, orgId: number, endpointId: number) => Promise<void>
+}
+
+/** When an attempt began, in Unix milliseconds, and how long it took. */
+export interface AttemptTime {
+  readonly atMs: number
+  readonly tookMs: number
 }
 
 type Failure = Extract<AttemptResult, { kind: 'failed' }>
@@ -54,13 +60,14 @@ export class Outcomes {
     this.#deps = deps
   }
 
-  /** Records the result of an attempt. */
-  async record(delivery: ClaimedDelivery, claim: string, result: AttemptResult): Promise<void> {
+  /** Records the result of an attempt, and adds the attempt to the log of the delivery. */
+  async record(delivery: ClaimedDelivery, claim: string, result: AttemptResult, time: AttemptTime): Promise<void> {
     const { db, clock } = this.#deps
     const { orgId, endpointId, id } = delivery
-    if (result.kind === 'acknowledged') await db.exec(acknowledge, orgId, endpointId, id, claim, result.code, new Date(clock.nowMs()))
+    if (result.kind === 'acknowledged')
+      await db.exec(acknowledge, orgId, endpointId, id, claim, result.code, new Date(clock.nowMs()), logEntry(delivery, result, time))
     else if (result.kind === 'cut') await this.postpone(delivery, claim, 0)
-    else await db.tx(tx => this.#fail(tx, delivery, claim, result))
+    else await db.tx(tx => this.#fail(tx, delivery, claim, result, logEntry(delivery, result, time)))
     this.onChanged(orgId, endpointId)
   }
 
@@ -72,11 +79,17 @@ export class Outcomes {
 
   /** Gives a delivery up without an attempt. */
   async forgo({ orgId, endpointId, id }: ClaimedDelivery, claim: string, error: 'event_not_kept' | 'outcomes_lost'): Promise<void> {
-    await this.#deps.db.exec(recordFailure, orgId, id, claim, 'dead', null, error, null, new Date(this.#deps.clock.nowMs()))
+    await this.#deps.db.exec(recordFailure, orgId, id, claim, 'dead', null, error, null, new Date(this.#deps.clock.nowMs()), null)
     this.onChanged(orgId, endpointId)
   }
 
-  async #fail(tx: Tx, { orgId, endpointId, id, attempt }: ClaimedDelivery, claim: string, { code, error, retryAfterMs }: Failure): Promise<void> {
+  async #fail(
+    tx: Tx,
+    { orgId, endpointId, id, attempt }: ClaimedDelivery,
+    claim: string,
+    { code, error, retryAfterMs }: Failure,
+    entry: string,
+  ): Promise<void> {
     const { clock, ids, schedule, failuresMax } = this.#deps
     const endpoint = await tx.maybe(lockEndpoint, orgId, endpointId)
     const nowMs = clock.nowMs()
@@ -84,7 +97,7 @@ export class Outcomes {
     const reason = error === goneError ? 'gone' : failures >= failuresMax ? 'too_many_failures' : null
     const waitMs = endpoint?.enabled && reason === null ? retryWaitMs(schedule, attempt, ids.random(), retryAfterMs) : null
     const dueAt = waitMs === null ? null : new Date(nowMs + waitMs)
-    const noted = await tx.exec(recordFailure, orgId, id, claim, dueAt === null ? 'dead' : 'failed', code, error, dueAt, new Date(nowMs))
+    const noted = await tx.exec(recordFailure, orgId, id, claim, dueAt === null ? 'dead' : 'failed', code, error, dueAt, new Date(nowMs), entry)
     if (noted === 0 || !endpoint?.enabled) return
     const pause = pauseMs(failures, retryAfterMs)
     if (reason === null) await tx.exec(countFailure, orgId, endpointId, failures, pause === 0 ? null : new Date(nowMs + pause))
@@ -113,4 +126,10 @@ export class Outcomes {
       })
     }
   }
+}
+
+/** Returns one attempt as the log of a delivery stores it. */
+function logEntry({ attempts }: ClaimedDelivery, result: Exclude<AttemptResult, { kind: 'cut' }>, { atMs, tookMs }: AttemptTime): string {
+  const entry: LoggedAttempt = { n: attempts, at: atMs, ms: tookMs, code: result.code, error: result.kind === 'failed' ? result.error : null }
+  return JSON.stringify(entry)
 }

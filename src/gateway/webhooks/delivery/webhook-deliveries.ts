@@ -9,7 +9,16 @@ import type { EventData } from '../events/event-catalog.ts'
 import { envelopeOf, eventId, waitingMax } from '../events/events.ts'
 import { findWebhook } from '../webhook-queries.ts'
 import { lockedWebhook, noWebhook } from '../webhooks.ts'
-import { countWaiting, type DeliveryRow, findDelivery, insertPing, listDeliveries, requeueDelivery } from './delivery-list-queries.ts'
+import {
+  countWaiting,
+  type DeliveryDetail,
+  type DeliveryRow,
+  findDelivery,
+  insertPing,
+  listDeliveries,
+  readDelivery,
+  requeueDelivery,
+} from './delivery-list-queries.ts'
 import { deliveryIdOf } from './signature.ts'
 
 export interface WebhookDeliveriesDeps {
@@ -42,6 +51,16 @@ export class WebhookDeliveries {
     return { deliveries, nextBefore: found.length > limit ? (deliveries.at(-1)?.eventSeq ?? null) : null }
   }
 
+  /** Returns a delivery with its envelope and its last attempts. Throws `not_found`. */
+  async get(orgId: number, endpointId: number, deliveryName: string): Promise<DeliveryDetail> {
+    const { db } = this.#deps
+    const id = deliveryIdOf(deliveryName)
+    if ((await db.maybe(findWebhook, orgId, endpointId)) === null) throw noWebhook()
+    const found = id === null ? null : await db.maybe(readDelivery, orgId, endpointId, id)
+    if (found === null) throw noDelivery(endpointId)
+    return found
+  }
+
   /**
    * Queues a ping, whatever events the endpoint subscribes to. A pause of the endpoint does not delay it. Throws `not_found` and
    * `rate_limit_exceeded`. Throws `bad_request` for a disabled endpoint, and `org_limit_reached` when `waitingMax` deliveries wait for it.
@@ -71,8 +90,7 @@ export class WebhookDeliveries {
     return db.tx(async tx => {
       const { enabled } = await lockedWebhook(tx, orgId, endpointId)
       const delivery = id === null ? null : await tx.maybe(findDelivery, orgId, endpointId, id)
-      if (id === null || delivery === null)
-        throw fail('not_found', { message: `There is no such delivery. GET /me/webhooks/${endpointId}/deliveries lists those that are kept.` })
+      if (id === null || delivery === null) throw noDelivery(endpointId)
       if (!enabled) throw disabled()
       if (!delivery.hasBody) throw fail('bad_request', { message: 'The event of this delivery is no longer kept, so it cannot be sent again.' })
       if (!delivery.isWaiting) await requireRoom(tx, endpointId)
@@ -80,6 +98,9 @@ export class WebhookDeliveries {
     })
   }
 }
+
+const noDelivery = (endpointId: number) =>
+  fail('not_found', { message: `There is no such delivery. GET /me/webhooks/${endpointId}/deliveries lists those that are kept.` })
 
 const disabled = () =>
   fail('bad_request', { message: 'This webhook is disabled: nothing is sent to it. Enable it first: PATCH /me/webhooks/{id} with "enabled": true.' })

@@ -170,7 +170,7 @@ export class DeliveryWorker {
   }
 
   async #send(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string, place: DeliverySlot): Promise<void> {
-    const { outcomes, log, schedule } = this.#deps
+    const { outcomes, log, schedule, clock } = this.#deps
     const { body } = delivery
     if (body === null) return outcomes.forgo(delivery, claim, 'event_not_kept')
     // A delivery during which processes die must not be tried forever.
@@ -180,9 +180,11 @@ export class DeliveryWorker {
       log.error('webhook_secret_does_not_open', { orgId: delivery.orgId })
       return outcomes.postpone(delivery, claim, unsignedWaitMs)
     }
+    const [atMs, begunMs] = [clock.nowMs(), clock.monotonicMs()]
     const result = await attemptDelivery(this.#deps, { ...delivery, body, url: endpoint.url, secret }, this.#cut)
     place.answered()
-    await this.#note(() => outcomes.record(delivery, claim, result))
+    const time = { atMs, tookMs: Math.round(clock.monotonicMs() - begunMs) }
+    await this.#note(() => outcomes.record(delivery, claim, result, time))
   }
 
   /** Writes a result. While the database is unavailable, the write is repeated, so that a delivery that has arrived is not sent again. */

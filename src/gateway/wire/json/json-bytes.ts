@@ -11,6 +11,31 @@ export function stringEnd(bytes: Uint8Array, from: number, end: number): number 
   return end
 }
 
+const backslash = 92
+/** The bytes of the longest escape, `\u0000`, and of the others. */
+const unicodeEscapeBytes = 6
+const escapeBytes = 2
+/** Most bytes of a character in UTF-8 after its first one. */
+const followersMax = 3
+
+/**
+ * Returns the first offset from `at` on where the text of a string can be cut: between two characters, and not within an escape. The text before `from` ends
+ * at such an offset too. Text that is not JSON may be cut anywhere, because at least one of its parts is not JSON either.
+ */
+export function textCut(bytes: Uint8Array, from: number, at: number): number {
+  const slash = bytes.subarray(Math.max(from, at - unicodeEscapeBytes + 1), at).lastIndexOf(backslash)
+  let cut = at
+  if (slash !== -1) {
+    const place = Math.max(from, at - unicodeEscapeBytes + 1) + slash
+    let runFrom = place
+    while (runFrom > from && bytes[runFrom - 1] === backslash) runFrom--
+    const isEscape = (place - runFrom) % 2 === 0
+    if (isEscape) cut = Math.max(cut, place + (bytes[place + 1] === 117 ? unicodeEscapeBytes : escapeBytes))
+  }
+  for (let followers = 0; followers < followersMax && ((bytes[cut] ?? 0) & 0xc0) === 0x80; followers++) cut++
+  return Math.min(cut, bytes.length)
+}
+
 /** Returns the offset of the next byte that is not white space, or `end`. */
 export function skipWhite(bytes: Uint8Array, from: number, end: number): number {
   let at = from

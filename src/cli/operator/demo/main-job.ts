@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startGateway } from '../../composition/serve.ts'
-import { loadConfig } from '../../platform/config.ts'
+import { startGateway } from '../../../composition/serve.ts'
+import { loadConfig } from '../../../platform/config.ts'
 import { callTool, type Http, http, must } from './demo-client.ts'
 
 interface Step {

@@ -1,0 +1,57 @@
+import { type Statement, statement } from '../../../platform/db/db.ts'
+import type { Scope } from '../engine/counters/counter-state.ts'
+import type { BudgetStatus } from './budgets.ts'
+
+/** A budget that a walk has read. */
+export interface WalkedBudget {
+  readonly scope: Scope
+  readonly scopeId: string
+  readonly capUinr: bigint
+  /** False for the last row of a walk that ended at its maximum. */
+  readonly isMatch: boolean
+  /** The place of the row among the rows that were read, from 1. */
+  readonly place: number
+}
+
+type ListParams = [
+  orgId: number,
+  /** The cap, the place of the scope among the scopes, and the id after which the walk begins, as texts. */
+  position: readonly string[],
+  scope: Scope | null,
+  state: BudgetStatus['state'] | null,
+  period: string,
+  readMax: number,
+]
+
+const scopePlace = `array_position('{org,team,workspace,member,key,agent}'::text[], b.scope)`
+const digits = `lpad(b.scope_id, 10, '0')`
+const position = '($2::text[])'
+const rest = `${position}[2]::int, lpad(${position}[3], 10, '0')`
+const orders = {
+  scope: { order: `${scopePlace}, ${digits}`, after: `(${scopePlace}, ${digits}) > (${rest})` },
+  cap: {
+    order: `b.cap_uinr desc, ${scopePlace} desc, ${digits} desc`,
+    after: `(b.cap_uinr, ${scopePlace}, ${digits}) < (${position}[1]::bigint, ${rest})`,
+  },
+} as const
+/** The counter of the running month decides the state, as in `stateOf` of the budgets. */
+const state = `(select case when c.spent >= walked.cap_uinr then 'blocked' when c.spent * 100 >= walked.cap_uinr * 80 then 'warned' else 'under' end
+     from (select coalesce((select c.spent from counters c where c.org_id = $1::int and c.scope = walked.scope and c.scope_id = walked.scope_id
+       and c.metric = 'spend' and c.period = $5::text), 0)::numeric as spent) c)`
+
+const walkOf = (sort: keyof typeof orders): Statement<ListParams, WalkedBudget> =>
+  statement<ListParams, WalkedBudget>(
+    `limits.walk_budgets_by_${sort}`,
+    `with walked as (
+       select b.scope, b.scope_id, b.cap_uinr, row_number() over (order by ${orders[sort].order}) as place from budgets b
+       where b.org_id = $1::int and b.scope_id ~ '^[0-9]{1,10}$' and ${position}[1] is not null and ${orders[sort].after}
+       order by ${orders[sort].order} limit $6::int
+     ), filtered as (
+       select *, ($3::text is null or scope = $3::text) and ($4::text is null or ${state} = $4::text) as is_match from walked
+     )
+     select scope as "scope", scope_id as "scopeId", cap_uinr as "capUinr", is_match as "isMatch", place::int as "place"
+     from filtered where is_match or place = $6::int order by place`,
+  )
+
+/** Read the next budgets of an organisation in each order, and say which of them a filter chooses. */
+export const walks = { scope: walkOf('scope'), cap: walkOf('cap') } as const
