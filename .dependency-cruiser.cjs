@@ -31,6 +31,7 @@ const peers = {
   'gateway/routing': ['gateway/catalog', 'gateway/byok', 'gateway/webhooks'],
   'gateway/collections': ['gateway/catalog', 'gateway/routing', 'gateway/webhooks', 'gateway/mail'],
   'gateway/compliance': ['gateway/usage', 'gateway/orgs', 'gateway/catalog'],
+  'gateway/hints': [],
   'gateway/access': ['gateway/orgs', 'gateway/keys', 'gateway/audit', 'agents'],
   'gateway/inference': ['gateway/catalog', 'gateway/byok', 'gateway/routing', 'gateway/limits', 'gateway/usage', 'gateway/billing', 'gateway/orgs'],
 }

@@ -57,7 +57,7 @@ export async function measurePage(browser, storageState, url, { path, first }) {
     await page.addInitScript(watch, first)
     await page.goto(url + path)
     await page.waitForFunction('benchSeen.firstMs !== null', undefined, { timeout: waitMs })
-    await page.waitForLoadState('networkidle')
+    await page.waitForFunction('document.querySelectorAll("[aria-busy=true]").length === 0')
     const rowsMs = await page.evaluate('benchSeen.firstMs')
     const paintMs = await page.evaluate('performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? performance.now()')
     const requests = answers.length

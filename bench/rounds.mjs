@@ -20,7 +20,7 @@ export const say = text => process.stderr.write(`${text}\n`)
  * Runs one scenario on one gateway. Returns the report of the load generator, and the gateway's memory, processor time, delay of the event loop and garbage
  * during the run.
  */
-async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
+export async function measure(gateway, upstream, scenario, { durationMs, warmupMs }) {
   const job = {
     ...scenario,
     url: gateway.url,

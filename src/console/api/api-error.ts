@@ -24,5 +24,12 @@ export function apiErrorOf(error: unknown): ApiError {
   return new ApiError(error instanceof Error ? error.message : String(error), { status: -1, code: 'console', cause: error })
 }
 
+/** The longest wait for which the console sends a refused request again by itself. A minute of the gateway ends before. */
+const waitMaxSeconds = 90
+
+/** Returns after how many milliseconds a request that came too often (429) is sent again, or null when the person decides. It had no effect. */
+export const tooOftenMs = ({ status, retryAfterSeconds: seconds }: ApiError): number | null =>
+  status === 429 && seconds !== null && seconds <= waitMaxSeconds ? seconds * 1000 : null
+
 /** Returns whether sending the request again can help: the gateway was away, or failed itself. */
 export const mayPass = ({ status }: ApiError): boolean => status === 0 || status >= 500

@@ -1,6 +1,6 @@
 import { addresses, type Operations } from './api.gen.ts'
 import { ApiError } from './api-error.ts'
-import { connection, session } from './connection.ts'
+import { connection, session, waits } from './connection.ts'
 
 /** The name of an operation, as in the endpoint table. */
 export type OperationName = keyof Operations
@@ -76,6 +76,7 @@ function refusalOf(response: Response, text: string): ApiError {
   const isEnded = response.status === 401
   if (isEnded) session.set('ended')
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
+  if (response.status === 429 && Number.isFinite(retryAfter)) waits.set(Date.now() + retryAfter * 1000)
   return new ApiError(isEnded ? 'Your session has ended. Sign in again; what you typed is kept.' : (message ?? `The gateway answered ${response.status}.`), {
     status: response.status,
     code: code ?? 'unknown',

@@ -12,3 +12,12 @@ export const shellText = {
   signedIn: 'You are signed in. You can close this tab.',
   days: 'Days end at midnight India time (18:30 UTC).',
 } as const
+
+/** Texts about whether the page is up to date. */
+export const liveText = {
+  live: { name: 'Live', means: 'Changes appear within seconds.' },
+  polling: { name: 'Polling', means: 'The stream of hints is gone. The page is read again every 15 seconds while you look at it.' },
+  offline: { name: 'Offline', means: 'The gateway does not answer. The page shows what was read last.' },
+  updated: (seconds: number): string => (seconds < 60 ? `Updated ${seconds} s ago` : `Updated ${Math.floor(seconds / 60)} min ago`),
+  waits: (seconds: number): string => `Too many requests in this minute. The console goes on by itself in ${seconds} s; what you typed is kept.`,
+} as const

@@ -34,7 +34,7 @@ export interface SessionsDeps {
 }
 
 /** The `kind` of the control-log item for a session that was ended or moved. The item's `ref` is the session's id. */
-const sessionChanged = 'session_changed'
+export const sessionChanged = 'session_changed'
 /** Returns the news that a session has ended or was moved. `sessionId` is the base64 of its hash. */
 export const sessionEnded = (sessionId: string): NewsItem => ({ kind: sessionChanged, ref: sessionId })
 
@@ -104,6 +104,13 @@ export class Sessions {
   principalOf(cookieHeader: string | undefined): SessionPrincipal | Promise<SessionPrincipal> {
     const sessionId = this.#idOf(cookieHeader)
     if (sessionId === null) throw fail('no_session')
+    return this.current(sessionId)
+  }
+
+  /**
+   * Returns the present principal of a session. Throws `no_session` when it has ended or has expired. Returns without a promise when the session is cached.
+   */
+  current(sessionId: string): SessionPrincipal | Promise<SessionPrincipal> {
     const row = this.#rows.get(sessionId)
     return row instanceof Promise ? row.then(found => this.#principal(sessionId, found)) : this.#principal(sessionId, row)
   }

@@ -13,7 +13,7 @@ import type { Cors } from './cors.ts'
 import type { EdgeWatch } from './edge-watch.ts'
 import type { StreamPlaces } from './places.ts'
 import type { OpenStreams } from './replies/open-streams.ts'
-import type { ActTrail } from './rows/audited-actions.ts'
+import type { ActCall, ActTrail } from './rows/audited-actions.ts'
 import type { UnreadReplies } from './unread-replies.ts'
 
 /** One address of a row. A row can have a second address, its twin, with another credential and access rule. */
@@ -52,6 +52,8 @@ export interface EdgeDeps {
   countPerson(userId: number): void
   /** The audit trail. */
   readonly acts: ActTrail
+  /** Is called after an act of management has succeeded. */
+  readonly onAct?: ((act: ActCall) => void) | undefined
   /** Streams that are being sent. They get keep-alive bytes while they are silent. */
   readonly streams: OpenStreams
   /** Replies that wait for clients who read slowly. */

@@ -32,6 +32,8 @@ export interface CreateWebhooksDeps extends Pick<OutcomesDeps, 'mail' | 'baseUrl
 export interface WebhookServices {
   readonly webhooks: Webhooks
   readonly webhookDeliveries: WebhookDeliveries
+  /** Calls `fn` whenever this process has changed deliveries of an endpoint. There is one follower. */
+  followDeliveries(fn: (orgId: number, endpointId: number) => void): void
   /** Starts sending and registers the sweep. The returned function stops sending. */
   start(jobs: Jobs): () => Promise<void>
 }
@@ -46,6 +48,9 @@ export function createWebhooks(deps: CreateWebhooksDeps): WebhookServices {
   return {
     webhooks: new Webhooks({ db, clock, ids, sealer, guard: outbound.guard, addressTests, endpointsMax: config.WEBHOOK_ENDPOINTS_MAX }),
     webhookDeliveries: new WebhookDeliveries({ db, clock, ids, addressTests }),
+    followDeliveries(fn) {
+      outcomes.onChanged = fn
+    },
     start(jobs) {
       jobs.every('webhooks.sweep', webhookSweepMs, async signal => {
         await sweepWebhooks(db, clock.nowMs(), config.WEBHOOK_KEEP_DAYS, signal)

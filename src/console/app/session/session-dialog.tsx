@@ -19,8 +19,9 @@ export function SessionDialog({ me }: { readonly me: Me }) {
   const state = useStore(session)
   const [isOther, setOther] = useState(false)
   useEffect(() => {
-    const look = async (): Promise<void> => {
-      if (session.get() !== 'ended' || document.visibilityState !== 'visible') return
+    // A tab that is hidden looks too when another tab has signed in, because it may have the stream of hints of all tabs.
+    const look = async (isNews: boolean): Promise<void> => {
+      if (session.get() !== 'ended' || (!isNews && document.visibilityState !== 'visible')) return
       const now = await api('me').catch(() => null)
       if (now === null) return
       if (now.user.id !== me.user.id || now.org.id !== me.org.id) {
@@ -31,8 +32,8 @@ export function SessionDialog({ me }: { readonly me: Me }) {
       session.set('active')
       await queryClient.invalidateQueries()
     }
-    const onLook = (): void => void look()
-    const end = onTabNews(news => (news === 'signed-in' ? onLook() : location.reload()))
+    const onLook = (): void => void look(false)
+    const end = onTabNews(news => (news === 'signed-in' ? void look(true) : location.reload()))
     document.addEventListener('visibilitychange', onLook)
     window.addEventListener('focus', onLook)
     return () => {

@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { apiErrorOf } from '../../api/api-error.ts'
 import { api } from '../../api/call.ts'
+import { leaving } from '../../api/connection.ts'
 import { apiQuery, queryClient } from '../../api/queries.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { Menu, MenuHeading, MenuItem } from '../../ui/overlays/menu.tsx'
@@ -12,13 +13,19 @@ import { tellTabs } from '../session/session-news.ts'
 export function OrgMenu({ me }: { readonly me: Me }) {
   const orgs = useQuery(apiQuery('listOrgs'))
   const move = useMutation({
-    mutationFn: (orgId: number) => api('switchOrg', { body: { org_id: orgId } }),
+    mutationFn: (orgId: number) => {
+      leaving.set(true)
+      return api('switchOrg', { body: { org_id: orgId } })
+    },
     onSuccess: () => {
       queryClient.clear()
       tellTabs('moved')
       location.assign('/console')
     },
-    onError: error => toast(apiErrorOf(error).message, 'bad'),
+    onError: error => {
+      leaving.set(false)
+      toast(apiErrorOf(error).message, 'bad')
+    },
   })
   return (
     <Menu

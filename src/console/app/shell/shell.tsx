@@ -14,9 +14,11 @@ import { type Me, MeProvider } from '../me.tsx'
 import { grouping } from '../preferences.ts'
 import { SessionDialog } from '../session/session-dialog.tsx'
 import { BottomBar } from './bottom-bar.tsx'
+import { useLive } from './live-dot.tsx'
 import { Notices } from './notices.tsx'
 import { SideBar, TopBar } from './side-bar.tsx'
 import { useCommands } from './use-commands.ts'
+import { useWait, WaitNote } from './wait-note.tsx'
 
 /** The frame of every page. It reads first who is signed in, and sends a person without a session to sign in. */
 export function Shell() {
@@ -38,6 +40,8 @@ function Frame({ me }: { readonly me: Me }) {
   const open = useStore(openWindow)
   const { pathname } = useLocation()
   useSameSession(me)
+  useLive()
+  const untilMs = useWait()
   useShortcuts(commands)
   // The numbers of the page are written again when their grouping changes.
   const numbers = useStore(grouping)
@@ -62,7 +66,7 @@ function Frame({ me }: { readonly me: Me }) {
       {open === 'palette' && <CommandPalette commands={commands} />}
       {open === 'help' && <ShortcutHelp commands={commands} />}
       <SessionDialog me={me} />
-      <Toasts />
+      <Toasts>{untilMs !== null && <WaitNote untilMs={untilMs} />}</Toasts>
     </MeProvider>
   )
 }

@@ -6,6 +6,7 @@ import { openWindow } from '../commands/command-list.ts'
 import { hasRole, type Me } from '../me.tsx'
 import { type NavEntry, navigation, roleOf } from '../navigation.ts'
 import { AccountMenu } from './account-menu.tsx'
+import { LiveDot } from './live-dot.tsx'
 import { OrgMenu } from './org-menu.tsx'
 
 /** Returns the groups of the navigation with the entries that the person may see. */
@@ -47,6 +48,7 @@ export function SideBar({ me }: { readonly me: Me }) {
             </div>
           ))}
         </nav>
+        <LiveDot />
         <AccountMenu me={me} />
       </div>
     </header>
@@ -58,6 +60,7 @@ export function TopBar({ me }: { readonly me: Me }) {
   return (
     <header className="top">
       <OrgMenu me={me} />
+      <LiveDot />
       <button type="button" className="icon-button" aria-label={shellText.search} onClick={() => openWindow.set('palette')}>
         <Icon name="search" />
       </button>

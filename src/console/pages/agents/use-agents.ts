@@ -14,7 +14,6 @@ export type FamilyMember = AgentFamily['children'][number]
 export type RuleChanges = Omit<CallOptions<'updateAgentConsole'>['body'], 'owner_uid'>
 
 const pageSize = 50
-const readAgainMs = 15_000
 const nameSearchMax = 200
 
 type AgentsQuery = Omit<AgentsSearch, 'new'>
@@ -28,8 +27,6 @@ export function useAgents(query: AgentsQuery) {
       api('listAgentsConsole', { query: { limit: pageSize, ...query, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
     getNextPageParam: page => page.next_cursor ?? undefined,
     placeholderData: keepPreviousData,
-    // Reading again reads every page that is open, so only a list of one page stays live.
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : readAgainMs),
     select: (data: InfiniteData<ReplyOf<'listAgentsConsole'>>) => ({
       agents: data.pages.flatMap(({ agents }) => agents),
       total: data.pages[0]?.total_estimate ?? null,
@@ -38,7 +35,7 @@ export function useAgents(query: AgentsQuery) {
 }
 
 /** Returns one agent with its family. */
-export const useAgent = (id: number) => useQuery({ ...apiQuery('getAgentConsole', { path: { id } }), refetchInterval: readAgainMs })
+export const useAgent = (id: number) => useQuery(apiQuery('getAgentConsole', { path: { id } }))
 
 /** Reads again what pages show of agents. */
 export const agentsChanged = (): Promise<void> => invalidate('listAgentsConsole', 'getAgentConsole', 'orgBudgets')

@@ -21,14 +21,13 @@ export function Attention() {
   const budgetsIn = (state: 'warned' | 'blocked') => ({
     ...apiQuery('orgBudgets', { query: { state, limit: shownMax } }),
     enabled: isAdmin,
-    refetchInterval: readAgainMs,
   })
   const blocked = useQuery(budgetsIn('blocked'))
   const warned = useQuery(budgetsIn('warned'))
-  const unused = useQuery({ ...apiQuery('listKeys', { query: { state: 'notice', limit: shownMax } }), refetchInterval: readAgainMs })
-  const newest = useQuery({ ...apiQuery('listKeys', { query: { state: 'active', limit: readKeys } }), refetchInterval: readAgainMs })
-  const webhooks = useQuery({ ...apiQuery('listWebhooks'), enabled: isAdmin, refetchInterval: readAgainMs })
-  const members = useQuery({ ...apiQuery('listMembers'), enabled: isAdmin, refetchInterval: readAgainMs })
+  const unused = useQuery({ ...apiQuery('listKeys', { query: { state: 'notice', limit: shownMax } }) })
+  const newest = useQuery({ ...apiQuery('listKeys', { query: { state: 'active', limit: readKeys } }) })
+  const webhooks = useQuery({ ...apiQuery('listWebhooks'), enabled: isAdmin })
+  const members = useQuery({ ...apiQuery('listMembers'), enabled: isAdmin })
   return (
     <Panel title={text.attention}>
       <Loaded query={health}>

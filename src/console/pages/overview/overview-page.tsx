@@ -23,13 +23,12 @@ import { text } from './text.ts'
 import { TopAgents, TopKeys, TopModels } from './tops.tsx'
 
 const route = getRouteApi('/')
-const readAgainMs = 30_000
 
 /** The landing page: sums of the month, what needs a person, and who uses most. Nothing on it grows with the number of keys or calls. */
 export function OverviewPage() {
   const me = useMe()
   const today = istDay(useNow())
-  const activity = useQuery({ ...apiQuery('activity', { query: spanOf(today) }), refetchInterval: readAgainMs })
+  const activity = useQuery(apiQuery('activity', { query: spanOf(today) }))
   const isUnused = activity.data !== undefined && activity.data.totals.requests === 0
   return (
     <Page title={text.title} intro={text.intro(me.org.name)}>

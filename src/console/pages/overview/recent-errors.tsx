@@ -6,11 +6,10 @@ import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { text } from './text.ts'
 
 const shownMax = 5
-const readAgainMs = 30_000
 
 /** The calls that failed last. Each one leads to its page, with the routes that it tried. */
 export function RecentErrors() {
-  const events = useQuery({ ...apiQuery('activityEvents', { query: { status: 'failed', limit: shownMax } }), refetchInterval: readAgainMs })
+  const events = useQuery(apiQuery('activityEvents', { query: { status: 'failed', limit: shownMax } }))
   return (
     <Panel
       title={text.recentErrors}

@@ -24,7 +24,6 @@ import './usage.css'
 import { UsageChart } from './usage-chart.tsx'
 
 const route = getRouteApi('/usage')
-const readAgainMs = 30_000
 /** Sums by hour exist for these days, and for spans of this length. */
 const hourSpanDaysMax = 3
 const hourDaysKept = 32
@@ -46,7 +45,7 @@ export function UsagePage() {
   const canBeHours = mayBeHours(span, today)
   const group = canBeHours && (search.unit ?? (lengthOf(span) === 1 ? 'hour' : 'day')) === 'hour' ? ('hour' as const) : ('day' as const)
   const query = { ...span, ...filters, ...(group === 'hour' ? { group } : {}) }
-  const activity = useQuery({ ...apiQuery('activity', { query }), refetchInterval: readAgainMs, placeholderData: keepPreviousData })
+  const activity = useQuery({ ...apiQuery('activity', { query }), placeholderData: keepPreviousData })
   const earlier = useQuery(apiQuery('activity', { query: { ...before, ...filters } }))
   const show = (changes: Partial<UsageSearch>): void => void navigate({ search: given({ ...search, ...changes }), replace: true, resetScroll: false })
   const filter = (next: ActivitySearch): void => {

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import { createStore, useStore } from '../../api/store.ts'
 import { IconButton } from '../forms/button.tsx'
 import { Icon } from '../icon.tsx'
@@ -23,8 +23,8 @@ export function toast(text: string, tone: 'good' | 'bad' = 'good'): void {
   setTimeout(() => dismiss(id), shownMs)
 }
 
-/** The place of the messages. It is above dialogs. */
-export function Toasts() {
+/** The place of the messages. It is above dialogs. `children` are messages that stay for as long as the page shows them. */
+export function Toasts({ children }: { readonly children?: ReactNode }) {
   const shown = useStore(toasts)
   const region = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -36,6 +36,7 @@ export function Toasts() {
   })
   return (
     <div ref={region} popover="manual" className="toasts" role="status" aria-live="polite">
+      {children}
       {shown.map(({ id, text, tone }) => (
         <div key={id} className={`toast toast-${tone}`}>
           <Icon name={tone} />

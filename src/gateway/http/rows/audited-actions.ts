@@ -28,6 +28,8 @@ export interface ActTrail {
 export interface ActDeps {
   readonly acts: ActTrail
   readonly log: Log
+  /** Is called after an act has succeeded. It must not throw. */
+  readonly onAct?: ((act: ActCall) => void) | undefined
 }
 
 /** One act: the name of the row, its principal, and the parameters of the path. */
@@ -51,12 +53,13 @@ export function isAudited({ inference, audit, auth, at }: AnyRow): boolean {
  * Performs an act and writes its line in two steps. The first step comes before the act, so a crash leaves a trace. When this step fails, the act does not
  * happen. The second step adds 'ok' or the error code. When the second step fails, the failure is logged and the act remains.
  */
-export async function runAudited(call: ActCall, { acts, log }: ActDeps, handle: () => unknown): Promise<unknown> {
+export async function runAudited(call: ActCall, { acts, log, onAct }: ActDeps, handle: () => unknown): Promise<unknown> {
   const line = await acts.begin(lineOf(call))
   const end = (outcome: string, target: string | null): Promise<void> =>
     acts.end(line, outcome, target).catch((error: unknown) => log.error('audit line not completed', { requestId: call.requestId, error }))
   try {
     const value = await handle()
+    onAct?.(call)
     await end('ok', targetOf(call.params, isSafe, value))
     return value
   } catch (thrown) {

@@ -32,6 +32,7 @@ import { alertEndpoints } from '../../collections/alerts/alert-endpoints.ts'
 import { collectionEndpoints } from '../../collections/collection-endpoints.ts'
 import { monitorEndpoints } from '../../collections/monitoring/monitor-endpoints.ts'
 import { complianceEndpoints } from '../../compliance/endpoints.ts'
+import { hintEndpoints } from '../../hints/endpoints.ts'
 import { audioEndpoints } from '../../inference/endpoints/audio-endpoints.ts'
 import { inferenceEndpoints } from '../../inference/endpoints/endpoints.ts'
 import { imageEndpoints } from '../../inference/endpoints/image-endpoints.ts'
@@ -103,6 +104,7 @@ export const endpointTable = {
   ...alertEndpoints,
   ...webhookEndpoints,
   ...complianceEndpoints,
+  ...hintEndpoints,
   ...discoveryEndpoints,
   ...healthEndpoints,
   ...mcpEndpoints,

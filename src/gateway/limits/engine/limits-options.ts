@@ -6,7 +6,7 @@ import type { ControlLog } from '../../../platform/db/db-control-log.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { ApplyEvents, Debited } from '../journal/flush-batch.ts'
-import type { FlushPort } from '../journal/flush-work.ts'
+import type { FlushPort, SpentScope } from '../journal/flush-work.ts'
 import type { JournalDisk } from '../journal/journal-disk.ts'
 import type { EventCodec } from '../journal/journal-records.ts'
 import type { OrgLimits } from '../org-limits.ts'
@@ -27,6 +27,16 @@ export type LimitsConfig = Pick<
   | 'CACHE_TTL_MS'
   | 'SETTLE'
 >
+
+/** Is notified of what the flushes of this process write. */
+export interface SpendFollower {
+  /** Flushes name no scopes while it is false. */
+  readonly isWanted: boolean
+  /** These scopes have spent something, each named at least once. */
+  spent(scopes: readonly SpentScope[]): void
+  /** Something was spent, and nobody knows by whom. */
+  unknown(): void
+}
 
 export interface LimitsOptions<E extends ChargedEvent> {
   readonly db: Db

@@ -6,7 +6,7 @@ import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { BudgetCache } from '../budgets/budget-cache.ts'
 import { type BudgetStatus, Budgets, capChanged, parseCapRef } from '../budgets/budgets.ts'
 import { type FlushTools, inOrder } from '../journal/flush-batch.ts'
-import { type AmountsById, type Flushed, type FlushPort, FlushWork } from '../journal/flush-work.ts'
+import { type AmountsById, type Flushed, type FlushPort, FlushWork, type SpentScope } from '../journal/flush-work.ts'
 import { Flusher } from '../journal/flusher.ts'
 import { Journal, journalFolder, journalsIn } from '../journal/journal.ts'
 import { isReadable } from '../journal/journal-reader.ts'
@@ -21,7 +21,7 @@ import { Allowances } from './counters/allowances.ts'
 import { SpendIds, withoutRow } from './counters/counter-rows.ts'
 import { type Counter, CounterTable, isMoney } from './counters/counter-state.ts'
 import { returnIdle, sweepIdle, writeCounts } from './counters/idle.ts'
-import type { LimitsOptions } from './limits-options.ts'
+import type { LimitsOptions, SpendFollower } from './limits-options.ts'
 import type { CallPermit, PermitTools } from './permit.ts'
 import { ProcessRegistry } from './processes.ts'
 import { deleteEndedCounters, returnSilentRunning } from './queries.ts'
@@ -71,6 +71,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   readonly #opened = new Set<CallPermit<E>>()
   readonly #stops: (() => void)[] = []
   #beating: Promise<void> | null = null
+  #follower: SpendFollower | null = null
   /** True when the rows of counters must be looked up again. */
   #wentBack = false
 
@@ -231,6 +232,11 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     })
   }
 
+  /** Notifies the follower of all flushes from now on. There is one follower. */
+  followSpend(follower: SpendFollower): void {
+    this.#follower = follower
+  }
+
   /** Refuses new calls. Running calls still extend and settle. */
   drain(): void {
     this.#allowances.refuseNew()
@@ -269,6 +275,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
         flushMs: config.JOURNAL_FLUSH_MS,
         maxBytes: config.JOURNAL_MAX_BYTES,
         onFlushed: flushed => this.#flushed(flushed),
+        namesScopes: () => this.#follower?.isWanted === true,
         onFenced: () => this.#refence(),
         onRewound: released => this.#rewound(released),
         onRotated: () => {
@@ -284,8 +291,9 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     return new Journal<E>(this.#folder, this.#registry.id, this.#options.codec ?? null, this.#options.disk)
   }
 
-  #flushed({ released, spent }: Pick<Flushed, 'released' | 'spent'>): void {
+  #flushed({ released, spent, scopes }: Pick<Flushed, 'released' | 'spent' | 'scopes'>): void {
     this.#registry.touch()
+    this.#notifyFollower(scopes)
     for (const [id, amount] of released) {
       const counter = this.#counters.byId(id)
       if (counter === undefined) continue
@@ -294,6 +302,13 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       if (counter.metric !== 'rpm') counter.refusal = null
     }
     for (const [id, amount] of spent) this.#counters.byId(id)?.learnSpent(amount)
+  }
+
+  /** Without scopes, the flush began before somebody followed, or records came to the database in another way. */
+  #notifyFollower(scopes: readonly SpentScope[] | undefined): void {
+    if (this.#follower?.isWanted !== true) return
+    if (scopes === undefined) this.#follower.unknown()
+    else if (scopes.length > 0) this.#follower.spent(scopes)
   }
 
   async #beatOnce(): Promise<void> {
@@ -313,7 +328,9 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   async #adopt(silentMs: number): Promise<number> {
     const ownId = this.#registry.id
     if (journalsIn(this.#folder).every(id => id === ownId)) return 0
-    return this.#port.adopt({ ownId, silentMs, keepMs: this.#options.config.JOURNAL_KEEP_MS })
+    const adopted = await this.#port.adopt({ ownId, silentMs, keepMs: this.#options.config.JOURNAL_KEEP_MS })
+    if (adopted > 0) this.#notifyFollower(undefined)
+    return adopted
   }
 
   async #clean(): Promise<void> {

@@ -26,6 +26,15 @@ export interface JournalRange {
   readonly processId: bigint
   readonly from: number
   readonly to: number
+  /** True when the answer names the scopes that have spent something, because somebody follows them. */
+  readonly namesScopes?: boolean
+}
+
+/** A scope of an organisation that has spent something, such as the key 12. */
+export interface SpentScope {
+  readonly orgId: number
+  readonly scope: string
+  readonly scopeId: string
 }
 
 /** What is in the database after a flush. All values can be sent between threads. */
@@ -38,6 +47,8 @@ export interface Flushed {
   readonly released: AmountsById
   /** The whole spend of the counters that changed. */
   readonly spent: AmountsById
+  /** Absent when the range asked for none. */
+  readonly scopes?: readonly SpentScope[]
 }
 
 export type FlushAnswer =
@@ -86,14 +97,14 @@ export class FlushWork<E extends ChargedEvent> implements FlushPort<E> {
     this.#janitor = new Janitor<E>({ tools: { ...tools, spendIds: new SpendIds() }, clock, log: tools.log, folder, ...(endOf ? { endOf } : {}) })
   }
 
-  async flush({ processId, from, to }: JournalRange): Promise<FlushAnswer> {
+  async flush({ processId, from, to, namesScopes }: JournalRange): Promise<FlushAnswer> {
     for (;;) {
       const entries = this.#reader.read(processId, from, to, this.#portion.records)
       const last = entries.at(-1)
       if (last === undefined) throw new Error('the journal has bytes that no record explains')
       const result = await flushEntries(this.#tools, { processId, states: ownStates, from }, entries)
       if (this.#portion.follow(result) || result.kind === 'refused') continue
-      if (result.kind !== 'elsewhere') return answerOf(result, last.endOffset, entries.length)
+      if (result.kind !== 'elsewhere') return { ...answerOf(result, last.endOffset, entries.length), ...(namesScopes ? scopesOf(result) : {}) }
       const { flushTo } = result
       const released = flushTo < from ? await this.lost({ processId, from: flushTo, to: from }) : this.#releasedIn({ processId, from, to: flushTo })
       return { kind: 'elsewhere', flushTo, released }
@@ -135,4 +146,10 @@ export class FlushWork<E extends ChargedEvent> implements FlushPort<E> {
 function answerOf(result: Extract<FlushResult, { kind: 'done' | 'fenced' }>, flushedTo: number, records: number): FlushAnswer {
   if (result.kind === 'fenced') return result
   return { kind: 'done', flushedTo, records, released: result.released, spent: new Map(result.rows.map(row => [row.id, row.spent])) }
+}
+
+function scopesOf(result: Extract<FlushResult, { kind: 'done' | 'fenced' }>): { scopes?: readonly SpentScope[] } {
+  if (result.kind === 'fenced') return {}
+  const spending = result.rows.filter(row => row.metric === 'spend')
+  return { scopes: spending.map(({ orgId, scope, scopeId }) => ({ orgId, scope, scopeId })) }
 }

@@ -7,7 +7,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { ChargedEvent } from '../engine/admission.ts'
-import { type AmountsById, batchRecords, type FlushAnswer, type Flushed, type FlushPort } from './flush-work.ts'
+import { type AmountsById, batchRecords, type FlushAnswer, type Flushed, type FlushPort, type JournalRange } from './flush-work.ts'
 import { type Journal, JournalWriteError } from './journal.ts'
 import { readJournal } from './journal-reader.ts'
 import type { EventCodec, JournalRecord } from './journal-records.ts'
@@ -24,7 +24,9 @@ export interface FlusherOptions<E extends ChargedEvent> {
   readonly flushMs: number
   readonly maxBytes: number
   /** Is called after every commit. */
-  readonly onFlushed: (flushed: Pick<Flushed, 'released' | 'spent'>) => void
+  readonly onFlushed: (flushed: Pick<Flushed, 'released' | 'spent' | 'scopes'>) => void
+  /** Returns whether flushes name the scopes that have spent something. */
+  readonly namesScopes: () => boolean
   /** Is called when the process is fenced. It registers the process again and gives the flusher a new journal. */
   readonly onFenced: () => Promise<void>
   /** Is called when the database has lost earlier flushes (a failover). It gets the released amounts of the lost records, which are flushed again. */
@@ -322,7 +324,7 @@ export class Flusher<E extends ChargedEvent> {
     const target = this.#journal.endOffset
     while (this.#flushedTo < this.#journal.endOffset) {
       if (this.#flushedTo >= target && this.#waiting < batchRecords && this.#waiters.length === 0) break
-      const answer = await this.#options.port.flush({ processId: this.#processId, from: this.#flushedTo, to: this.#journal.endOffset })
+      const answer = await this.#options.port.flush(this.#range())
       if (answer.kind === 'fenced') await this.#options.onFenced()
       else if (answer.kind === 'elsewhere') this.#moveTo(answer.flushTo, answer.released)
       else {
@@ -331,6 +333,11 @@ export class Flusher<E extends ChargedEvent> {
         this.#options.onFlushed(answer)
       }
     }
+  }
+
+  #range(): JournalRange {
+    const range = { processId: this.#processId, from: this.#flushedTo, to: this.#journal.endOffset }
+    return this.#options.namesScopes() ? { ...range, namesScopes: true } : range
   }
 
   /** Writes the owed records in their order. When `last` is given, it stops after that record. */

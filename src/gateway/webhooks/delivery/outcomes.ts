@@ -54,6 +54,8 @@ interface GivenUp {
 /** Records the results of claimed deliveries. A result with an outdated claim changes nothing. */
 export class Outcomes {
   readonly #deps: OutcomesDeps
+  /** Is called after a delivery of an endpoint was claimed or has a result. */
+  onChanged: (orgId: number, endpointId: number) => void = () => undefined
   constructor(deps: OutcomesDeps) {
     this.#deps = deps
   }
@@ -66,16 +68,19 @@ export class Outcomes {
       await db.exec(acknowledge, orgId, endpointId, id, claim, result.code, new Date(clock.nowMs()), logEntry(delivery, result, time))
     else if (result.kind === 'cut') await this.postpone(delivery, claim, 0)
     else await db.tx(tx => this.#fail(tx, delivery, claim, result, logEntry(delivery, result, time)))
+    this.onChanged(orgId, endpointId)
   }
 
   /** Returns a claimed delivery to the queue when the gateway itself could not make the attempt. */
-  async postpone({ orgId, id }: ClaimedDelivery, claim: string, delayMs: number): Promise<void> {
+  async postpone({ orgId, endpointId, id }: ClaimedDelivery, claim: string, delayMs: number): Promise<void> {
     await this.#deps.db.exec(putBack, orgId, id, claim, new Date(this.#deps.clock.nowMs() + delayMs))
+    this.onChanged(orgId, endpointId)
   }
 
   /** Gives a delivery up without an attempt. */
-  async forgo({ orgId, id }: ClaimedDelivery, claim: string, error: 'event_not_kept' | 'outcomes_lost'): Promise<void> {
+  async forgo({ orgId, endpointId, id }: ClaimedDelivery, claim: string, error: 'event_not_kept' | 'outcomes_lost'): Promise<void> {
     await this.#deps.db.exec(recordFailure, orgId, id, claim, 'dead', null, error, null, new Date(this.#deps.clock.nowMs()), null)
+    this.onChanged(orgId, endpointId)
   }
 
   async #fail(

@@ -158,6 +158,7 @@ export class DeliveryWorker {
 
   #begin(delivery: ClaimedDelivery, endpoint: OpenEndpoint | undefined, claim: string): void {
     const place = this.#places.take(delivery.endpointId)
+    this.#deps.outcomes.onChanged(delivery.orgId, delivery.endpointId)
     const attempt = this.#send(delivery, endpoint, claim, place)
       .catch((error: unknown) => this.#deps.log.warn('webhook_outcome_lost', { orgId: delivery.orgId, error }))
       .finally(() => {

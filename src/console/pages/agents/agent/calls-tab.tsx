@@ -20,7 +20,6 @@ type Call = ReplyOf<'activityEvents'>['events'][number]
 const route = getRouteApi('/agents/$id')
 const lastMax = 10
 const pageSize = 50
-const readAgainMs = 15_000
 const secondMs = 1_000
 
 /** Writes a duration in little room. */
@@ -69,7 +68,7 @@ const columns: readonly Column<Call>[] = [
 
 /** The newest calls on the overview. */
 export function LastCalls({ agent, isMine }: TabProps) {
-  const calls = useQuery({ ...apiQuery('activityEvents', { query: { agent_id: agent.id, limit: lastMax } }), refetchInterval: readAgainMs })
+  const calls = useQuery(apiQuery('activityEvents', { query: { agent_id: agent.id, limit: lastMax } }))
   const tabLink = (tab: 'calls' | 'tokens', label: string, look: 'plain' | 'primary') => (
     <Link to="/agents/$id" params={{ id: String(agent.id) }} search={{ tab }} className={`button button-${look} button-${look === 'plain' ? 'sm' : 'md'}`}>
       {label}

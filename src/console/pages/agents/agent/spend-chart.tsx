@@ -11,17 +11,13 @@ import { Skeleton } from '../../../ui/layout/skeleton.tsx'
 import { chartSpan, seriesOf } from '../../overview/figures.ts'
 import { text } from './text.ts'
 
-const readAgainMs = 30_000
 type Metric = 'spend' | 'calls'
 
 /** The last 30 Indian days of an agent, by model. */
 export function SpendChart({ agentId }: { readonly agentId: number }) {
   const [chosen, setChosen] = useState<Metric | null>(null)
   const span = chartSpan(istDay(useNow()))
-  const activity = useQuery({
-    ...apiQuery('activity', { query: { agent_id: agentId, from: span[0] ?? '', to: span.at(-1) ?? '' } }),
-    refetchInterval: readAgainMs,
-  })
+  const activity = useQuery(apiQuery('activity', { query: { agent_id: agentId, from: span[0] ?? '', to: span.at(-1) ?? '' } }))
   // Where all calls are free, a chart of money would be empty.
   const metric = chosen ?? (activity.data?.totals.value_inr === 0 ? 'calls' : 'spend')
   return (
