@@ -54,6 +54,32 @@ describe.skipIf(program === null)(suiteName('keys in the console'), { timeout: 1
     await opened.context.close()
   })
 
+  test('the gateway searches, filters and sorts the keys, and the address holds the filters', async () => {
+    const cookie = await app.signIn()
+    for (const name of ['find zebra', 'Find apple', 'other tree']) expect((await app.call('POST', '/me/keys', { name }, { cookie })).status).toBe(201)
+    const off = await keyNamed(cookie, 'find zebra')
+    await app.call('PATCH', `/me/keys/${off.id}`, { enabled: false }, { cookie })
+    const opened = await openPage(browser, app, '/console/keys?sort=name', { cookie })
+    const { page } = opened
+    const shown = async (): Promise<string[]> =>
+      (await page.getByRole('rowheader').allTextContents()).filter(name => /find|tree/i.test(name)).map(name => name.replace(/br-.*/, ''))
+    await page.getByRole('rowheader', { name: /other tree/ }).waitFor()
+    await page.getByRole('searchbox', { name: 'Search keys' }).fill('FIND')
+    await page.getByRole('rowheader', { name: /other tree/ }).waitFor({ state: 'detached' })
+    expect(await shown()).toEqual(['Find apple', 'find zebra'])
+    await page.getByLabel('State').selectOption('disabled')
+    await page.getByRole('rowheader', { name: /Find apple/ }).waitFor({ state: 'detached' })
+    expect(await shown()).toEqual(['find zebra'])
+    expect(new URL(page.url()).search).toBe('?sort=name&q=FIND&state=disabled')
+    expect(await opened.axe()).toEqual([])
+    await page.getByRole('searchbox', { name: 'Search keys' }).fill('nothing has this name')
+    await page.getByRole('button', { name: 'Clear the filters' }).click()
+    await page.getByRole('rowheader', { name: /other tree/ }).waitFor()
+    expect(new URL(page.url()).search).toBe('')
+    expect(opened.faults).toEqual([])
+    await opened.context.close()
+  })
+
   test('a limit changes only when a person changes it: No limit is a choice, an empty amount cannot be saved, and untouched fields are not sent', async () => {
     const cookie = await app.signIn()
     const { keyId } = await app.newKey({ name: 'Batch', budgetInr: 500, rpm: 60 })

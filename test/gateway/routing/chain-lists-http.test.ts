@@ -8,7 +8,7 @@ const kib = 1024
 const setUpdate = statement<[model: string, at: Date]>('test.set_update_of_chain', 'update chains set updated_at = $2::timestamptz where model_id = $1::text')
 const addMany = statement<[orgId: number, count: number, steps: string]>(
   'test.add_many_chains',
-  `insert into chains (org_id, model_id, steps, updated_at) select $1::int, 'vendor/model-' || n, $3::jsonb, now() from generate_series(1, $2::int) n`,
+  `insert into chains (org_id, model_id, steps, updated_at) select $1::int, 'vendor/model-' || n, $3::jsonb, date_trunc('milliseconds', now()) from generate_series(1, $2::int) n`,
 )
 
 describe('a list of chains', () => {

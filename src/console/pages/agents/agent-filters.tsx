@@ -1,11 +1,9 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Segmented } from '../../ui/forms/choices.tsx'
-import { Icon } from '../../ui/icon.tsx'
+import { Choice, SearchBox } from '../../ui/forms/list-filters.tsx'
 import { type AgentsSearch, agentSorts } from './search.ts'
 import { text } from './text.ts'
 import type { Agent } from './use-agents.ts'
 
-const typingMs = 250
 type Filters = Omit<AgentsSearch, 'new'>
 type State = 'all' | NonNullable<Filters['state']>
 
@@ -25,8 +23,8 @@ export function AgentFilters({ value, onChange, agents, total }: AgentFiltersPro
   const parent = value.parent !== undefined && value.parent !== 'none' ? value.parent : null
   const parentName = agents.find(({ id }) => String(id) === parent)?.name ?? `#${parent}`
   return (
-    <search className="agent-filters">
-      <SearchBox value={value.q ?? ''} onChange={q => onChange({ q: q === '' ? undefined : q })} />
+    <search className="list-filters">
+      <SearchBox label={text.search} hint={text.searchHint} value={value.q ?? ''} onChange={q => onChange({ q: q === '' ? undefined : q })} />
       <Segmented<State>
         label={text.state}
         value={value.state ?? 'all'}
@@ -50,63 +48,9 @@ export function AgentFilters({ value, onChange, agents, total }: AgentFiltersPro
           </option>
         ))}
       </Choice>
-      <p className="agent-total" aria-live="polite">
+      <p className="list-total" aria-live="polite">
         {total === null ? '' : text.total(total)}
       </p>
     </search>
-  )
-}
-
-/** A field whose text goes into the address a moment after the last letter. A text that the address gets otherwise appears in the field. */
-function SearchBox({ value, onChange }: { readonly value: string; readonly onChange: (text: string) => void }) {
-  const [typed, setTyped] = useState(value)
-  const sent = useRef(value)
-  useEffect(() => {
-    if (value === sent.current) return
-    sent.current = value
-    setTyped(value)
-  }, [value])
-  useEffect(() => {
-    const next = typed.trim()
-    if (next === sent.current) return
-    const timer = setTimeout(() => {
-      sent.current = next
-      onChange(next)
-    }, typingMs)
-    return () => clearTimeout(timer)
-  }, [typed, onChange])
-  return (
-    <div className="agent-search">
-      <Icon name="search" />
-      <input
-        type="search"
-        className="input"
-        aria-label={text.search}
-        placeholder={text.searchHint}
-        autoComplete="off"
-        spellCheck={false}
-        maxLength={100}
-        value={typed}
-        onChange={event => setTyped(event.target.value)}
-      />
-    </div>
-  )
-}
-
-interface ChoiceProps {
-  readonly label: string
-  readonly value: string
-  readonly onChange: (value: string) => void
-  readonly children: ReactNode
-}
-
-function Choice({ label, value, onChange, children }: ChoiceProps) {
-  return (
-    <div className="select agent-choice">
-      <select className="input" aria-label={label} value={value} onChange={event => onChange(event.target.value)}>
-        {children}
-      </select>
-      <Icon name="down" />
-    </div>
   )
 }

@@ -1,5 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import { apiErrorOf } from '../../api/api-error.ts'
 import { usePageCommands } from '../../app/commands/command-list.ts'
 import { hasRole, useMe } from '../../app/me.tsx'
@@ -16,6 +16,7 @@ import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
 import { CreateKey } from './create-key.tsx'
+import { KeyFilters } from './filters/key-filters.tsx'
 import { type KeyAct, KeyActs } from './key-acts.tsx'
 import { KeyDialogs, type OpenDialog } from './key-dialogs.tsx'
 import { KeyPeek } from './key-peek.tsx'
@@ -25,21 +26,33 @@ import { type ApiKey, useChangeKey, useKeys, useMemberNames } from './use-keys.t
 
 const route = getRouteApi('/keys')
 
-/** The keys of the organisation, newest first. One of them can be open beside the list. */
+/** The keys of the organisation. The gateway searches, filters and sorts them. One of them can be open beside the list. */
 export function KeysPage() {
-  const search = route.useSearch()
+  const { key: openKey, new: isNew, ...filters } = route.useSearch()
   const navigate = route.useNavigate()
-  const keys = useKeys()
+  const keys = useKeys(filters)
   const [dialog, setDialog] = useState<OpenDialog | null>(null)
-  const open = useMemo(() => (key: number | null) => void navigate({ search: key === null ? {} : { key }, resetScroll: false }), [navigate])
-  const create = useMemo(() => () => void navigate({ search: { new: true }, resetScroll: false }), [navigate])
+  const open = useCallback(
+    (key: number | null) => void navigate({ search: ({ key: _, new: __, ...rest }) => (key === null ? rest : { ...rest, key }), resetScroll: false }),
+    [navigate],
+  )
+  const create = useCallback(() => void navigate({ search: ({ key: _, ...rest }) => ({ ...rest, new: true }), resetScroll: false }), [navigate])
+  const filter = useCallback(
+    (changes: object) => void navigate({ search: before => ({ ...before, ...changes }), replace: true, resetScroll: false }),
+    [navigate],
+  )
+  const clear = useCallback(() => void navigate({ search: {}, replace: true, resetScroll: false }), [navigate])
   usePageCommands(useMemo(() => [{ id: 'new-key', label: text.create, group: 'Keys', icon: 'plus' as const, keys: 'n', run: create }], [create]))
   const change = useChangeKey(({ name, enabled }) => toast(enabled ? text.enabledToast(name) : text.disabledToast(name)))
   const act = (key: ApiKey, name: KeyAct): void => {
     if (name === 'rotate' || name === 'revoke') setDialog({ key, name })
     else change.mutate({ id: key.id, changes: { enabled: name === 'enable' } }, { onError: error => toast(apiErrorOf(error).message, 'bad') })
   }
-  const columns = useKeyColumns(act)
+  const me = useMe()
+  const nameOf = useMemberNames(me.user.id)
+  const columns = useKeyColumns(act, nameOf)
+  const isFiltered = Object.keys(filters).some(name => name !== 'sort')
+  const isUnused = !isFiltered && keys.data?.length === 0 && !keys.hasNextPage
   return (
     <Page
       title={text.title}
@@ -50,10 +63,15 @@ export function KeysPage() {
         </Button>
       }
     >
+      {!isUnused && <KeyFilters value={filters} onChange={filter} nameOf={nameOf} />}
       <Panel isFlush>
         <Loaded query={keys} skeleton={<Skeleton lines={6} height={28} />}>
           {rows =>
-            rows.length === 0 ? (
+            rows.length === 0 && !keys.hasNextPage && isFiltered ? (
+              <Empty icon="search" title={text.noneTitle} action={<Button onClick={clear}>{text.clear}</Button>}>
+                {text.none}
+              </Empty>
+            ) : rows.length === 0 && !keys.hasNextPage ? (
               <Empty
                 icon="key"
                 title={text.emptyTitle}
@@ -73,7 +91,7 @@ export function KeysPage() {
                 rows={rows}
                 rowKey={({ id }) => id}
                 onOpen={({ id }) => open(id)}
-                isOpen={({ id }) => id === search.key}
+                isOpen={({ id }) => id === openKey}
                 onMore={keys.hasNextPage ? () => void keys.fetchNextPage() : null}
                 isLoadingMore={keys.isFetchingNextPage}
               />
@@ -81,19 +99,18 @@ export function KeysPage() {
           }
         </Loaded>
       </Panel>
-      {search.key !== undefined && keys.data && (
-        <KeyPeek key={search.key} apiKey={keys.data.find(({ id }) => id === search.key) ?? null} onAct={act} onClose={() => open(null)} />
+      {openKey !== undefined && keys.data && (
+        <KeyPeek key={openKey} apiKey={keys.data.find(({ id }) => id === openKey) ?? null} onAct={act} onClose={() => open(null)} />
       )}
-      {search.new && <CreateKey onClose={() => open(null)} />}
+      {isNew && <CreateKey onClose={() => open(null)} />}
       {dialog && <KeyDialogs open={dialog} onClose={() => setDialog(null)} onGone={() => open(null)} />}
     </Page>
   )
 }
 
-function useKeyColumns(act: (key: ApiKey, name: KeyAct) => void): Column<ApiKey>[] {
+function useKeyColumns(act: (key: ApiKey, name: KeyAct) => void, nameOf: (uid: number) => string): Column<ApiKey>[] {
   const me = useMe()
   const now = useNow()
-  const nameOf = useMemberNames(me.user.id)
   const isAdmin = hasRole(me, 'admin')
   return [
     {

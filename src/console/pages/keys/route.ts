@@ -1,20 +1,28 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../app/root-route.tsx'
+import { type KeysSearch, keySorts, keyStates } from './filters/search.ts'
 
-/** `key` opens one key beside the list, and `new` the form for a new one. */
-interface KeysSearch {
-  readonly key?: number
-  readonly new?: true
-}
-
+const queryMax = 100
 const idOf = (value: unknown): number | null => (Number.isSafeInteger(Number(value)) && Number(value) > 0 ? Number(value) : null)
+const ownerOf = (value: unknown): string | undefined => (value === 'me' || idOf(value) !== null ? String(value) : undefined)
 
 export const keysRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/keys',
   validateSearch: (search: Record<string, unknown>): KeysSearch => {
     const key = idOf(search['key'])
-    return { ...(key === null ? {} : { key }), ...(search['new'] ? { new: true as const } : {}) }
+    const q = ['string', 'number', 'boolean'].includes(typeof search['q']) ? String(search['q']).slice(0, queryMax) : ''
+    const state = keyStates.find(one => one === search['state'])
+    const sort = keySorts.find(one => one === search['sort'])
+    const owner = ownerOf(search['owner'])
+    return {
+      ...(q === '' ? {} : { q }),
+      ...(state === undefined ? {} : { state }),
+      ...(owner === undefined ? {} : { owner }),
+      ...(sort === undefined || sort === 'created' ? {} : { sort }),
+      ...(key === null ? {} : { key }),
+      ...(search['new'] ? { new: true as const } : {}),
+    }
   },
   component: lazyRouteComponent(() => import('./keys-page.tsx'), 'KeysPage'),
 })

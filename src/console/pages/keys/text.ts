@@ -18,6 +18,17 @@ export const text = {
   emptyTitle: 'No keys yet',
   empty: 'A key is a secret of yours. A program sends it with every call.',
   emptyCommand: 'npx brigade login',
+  search: 'Search keys',
+  searchHint: 'Name, id or start of a key',
+  state: 'State',
+  anyState: 'All that are not revoked',
+  owner: 'Owner',
+  owners: { any: 'All owners', me: 'Mine', other: (name: string): string => `Of ${name}` },
+  sort: 'Order',
+  sorts: { created: 'Newest first', name: 'By name', last_used: 'Last used first' },
+  noneTitle: 'No key fits',
+  none: 'No key has these filters.',
+  clear: 'Clear the filters',
   name: 'Name',
   namePlaceholder: 'Laptop, build server, …',
   nameHint: 'Left empty, the key is named after the day.',
@@ -85,7 +96,8 @@ export const text = {
     `Owners and admins change limits, disable and revoke keys. You can rotate your own. ${askSentence(owners)}`,
 } as const
 
-const states: Readonly<Record<ApiKey['state'], StateWords>> = {
+/** The states of keys in words. */
+export const stateWords: Readonly<Record<ApiKey['state'], StateWords>> = {
   active: { tone: 'good', name: 'Active', means: 'Calls with this key are served.' },
   notice: { tone: 'warn', name: 'Unused', means: 'Nobody used it for long. It is disabled soon unless somebody does.' },
   disabled: { tone: 'quiet', name: 'Disabled', means: 'Somebody disabled it. Calls with it are refused.' },
@@ -97,7 +109,7 @@ const states: Readonly<Record<ApiKey['state'], StateWords>> = {
 
 /** Returns the state of a key in words. A key that ends within a week is a warning. */
 export function stateOf(key: ApiKey, nowMs: number): StateWords {
-  const words = states[key.state]
+  const words = stateWords[key.state]
   if (key.state !== 'active' || key.expires_at === null) return words
   const daysLeft = (Date.parse(key.expires_at) - nowMs) / 86_400_000
   return daysLeft < 7 ? { tone: 'warn', name: 'Ends soon', means: `It ends on ${dateText(key.expires_at)}.` } : words

@@ -1,20 +1,23 @@
-import { type InfiniteData, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { type InfiniteData, keepPreviousData, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
 import { apiQuery, invalidate } from '../../api/queries.ts'
 import type { ComboOption } from '../../ui/forms/combobox.tsx'
+import type { KeyFilterValues } from './filters/search.ts'
 
 export type ApiKey = ReplyOf<'listKeys'>['keys'][number]
 export type KeyChanges = CallOptions<'changeKey'>['body']
 
 const pageSize = 100
 
-/** Returns the keys in the pages that were read so far. */
-export function useKeys() {
+/** Returns the keys that the filters choose, in the pages that were read so far. */
+export function useKeys(filters: KeyFilterValues) {
   return useInfiniteQuery({
-    queryKey: ['listKeys', 'pages'],
+    queryKey: ['listKeys', 'pages', filters],
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) => api('listKeys', { query: { limit: pageSize, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
+    queryFn: ({ pageParam, signal }) =>
+      api('listKeys', { query: { limit: pageSize, ...filters, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
     getNextPageParam: page => page.next_cursor ?? undefined,
+    placeholderData: keepPreviousData,
     select: (data: InfiniteData<ReplyOf<'listKeys'>>) => data.pages.flatMap(({ keys }) => keys),
   })
 }

@@ -1,0 +1,19 @@
+/** What the address of the list of keys says. */
+
+export const keyStates = ['active', 'notice', 'disabled', 'disabled_inactive', 'expired', 'owner_left', 'revoked'] as const
+export const keySorts = ['created', 'name', 'last_used'] as const
+
+/** The filters of the list, as the gateway takes them. */
+export interface KeyFilterValues {
+  readonly q?: string
+  readonly state?: (typeof keyStates)[number]
+  /** The id of a member, or `me`. */
+  readonly owner?: string
+  readonly sort?: (typeof keySorts)[number]
+}
+
+/** `key` opens one key beside the list, and `new` the form for a new one. */
+export interface KeysSearch extends KeyFilterValues {
+  readonly key?: number
+  readonly new?: true
+}
