@@ -4,6 +4,7 @@ import { agentEndpoints } from '../../../agents/endpoints.ts'
 import { oauthEndpoints } from '../../../agents/federation/oauth-endpoints.ts'
 import { trustEndpoints } from '../../../agents/federation/trust-endpoints.ts'
 import { playgroundEndpoints } from '../../../agents/playground/playground-endpoints.ts'
+import { connectEndpoints } from '../../../connect/connect-endpoints.ts'
 import { mcpEndpoints } from '../../../mcp/endpoints.ts'
 import { mcpOAuthEndpoints } from '../../../mcp/oauth-endpoints.ts'
 import { appendEndpoints } from '../../../memory/endpoints/append-endpoints.ts'
@@ -84,6 +85,7 @@ export const endpointTable = {
   ...oauthEndpoints,
   ...childrenEndpoints,
   ...playgroundEndpoints,
+  ...connectEndpoints,
   ...memoryEndpoints,
   ...reconcileEndpoints,
   ...historyEndpoints,

@@ -3,7 +3,7 @@
  * says why.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { CommandError } from '../command-error.ts'
+import { ConnectError } from './connect-error.ts'
 
 /** A value in settings. Dates of a TOML file appear as objects, which are only compared. */
 export type SettingValue = string | number | boolean | readonly SettingValue[] | { readonly [name: string]: SettingValue }
@@ -71,8 +71,8 @@ export function dotted(path: readonly string[]): string {
 }
 
 /** Returns the error that says why a file was not changed. */
-export function cannotChange(why: string): CommandError {
-  return new CommandError(why, { code: 'config_not_changed' })
+export function cannotChange(why: string): ConnectError {
+  return new ConnectError(why, 'config_not_changed')
 }
 
 /** Returns whether a value is an object of settings. */

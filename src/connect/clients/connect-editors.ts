@@ -1,7 +1,7 @@
-import { join, posix, win32 } from 'node:path'
-import { wrongUsage } from '../command-error.ts'
-import { entryEdits, type SettingEdit } from './connect-edits.ts'
-import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, mcpUrl } from './connect-plan.ts'
+import { posix, win32 } from 'node:path'
+import { entryEdits, type SettingEdit } from '../connect-edits.ts'
+import { wrongUsage } from '../connect-error.ts'
+import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, mcpUrl, pathsOf } from '../connect-plan.ts'
 
 /** The fields of a server's entry that belong to one transport. An entry cannot combine fields of two transports. */
 const waysOfTransport = ['type', 'url', 'headers', 'command', 'args', 'env'] as const
@@ -20,7 +20,7 @@ export function connectCursor(params: ConnectParams, place: ConnectPlace): Conne
     client: 'cursor',
     files: [
       {
-        path: join(folder, '.cursor', 'mcp.json'),
+        path: pathsOf(place).join(folder, '.cursor', 'mcp.json'),
         format: 'jsonc',
         what: 'tools of Cursor',
         edits: entryEdits(['mcpServers', params.name], fields, waysOfTransport),
@@ -49,7 +49,7 @@ export function connectVscode(params: ConnectParams, place: ConnectPlace): Conne
     client: 'vscode',
     files: [
       {
-        path: params.scope === 'project' ? join(place.project, '.vscode', 'mcp.json') : vscodeUserFile(place),
+        path: params.scope === 'project' ? pathsOf(place).join(place.project, '.vscode', 'mcp.json') : vscodeUserFile(place),
         format: 'jsonc',
         what: 'tools of VS Code',
         edits: [...asked, ...entryEdits(['servers', params.name], fields, waysOfTransport)],

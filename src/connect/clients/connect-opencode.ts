@@ -1,7 +1,6 @@
-import { join } from 'node:path'
-import { wrongUsage } from '../command-error.ts'
-import { entryEdits, type SettingEdit } from './connect-edits.ts'
-import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, mcpUrl } from './connect-plan.ts'
+import { entryEdits, type SettingEdit } from '../connect-edits.ts'
+import { wrongUsage } from '../connect-error.ts'
+import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, mcpUrl, pathsOf } from '../connect-plan.ts'
 
 /** Returns the plan for opencode. It changes opencode.json or opencode.jsonc, of the user or of the project. */
 export function connectOpencode(params: ConnectParams, place: ConnectPlace): ConnectPlan {
@@ -9,9 +8,10 @@ export function connectOpencode(params: ConnectParams, place: ConnectPlace): Con
   if (params.agent !== null && params.models === 'yes')
     throw wrongUsage('opencode cannot renew a token for its models: connect them with a key, without --agent, or only the --tools as the agent.')
   const isBridge = params.bridge || params.agent !== null
-  const folder = params.scope === 'project' ? place.project : join(place.env['XDG_CONFIG_HOME'] || join(place.home, '.config'), 'opencode')
-  const withComments = join(folder, 'opencode.jsonc')
-  const path = place.exists(withComments) ? withComments : join(folder, 'opencode.json')
+  const folder =
+    params.scope === 'project' ? place.project : pathsOf(place).join(place.env['XDG_CONFIG_HOME'] || pathsOf(place).join(place.home, '.config'), 'opencode')
+  const withComments = pathsOf(place).join(folder, 'opencode.jsonc')
+  const path = place.exists(withComments) ? withComments : pathsOf(place).join(folder, 'opencode.json')
   const schema: SettingEdit = { kind: 'set', path: ['$schema'], value: 'https://opencode.ai/config.json', unless: 'present' }
   return {
     client: 'opencode',

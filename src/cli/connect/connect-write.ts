@@ -1,14 +1,12 @@
-/** Connects a client to a gateway. It prints the client's settings, or merges them into the client's files. */
+/** Merges the plan of a connection into the client's files. */
+
+import { dotted, missingEdits, type SettingEdit } from '../../connect/connect-edits.ts'
+import { ConnectError } from '../../connect/connect-error.ts'
+import type { ConnectPlan, PlannedFile } from '../../connect/connect-plan.ts'
+import { editJsonc, jsoncSettings } from '../../connect/formats/connect-jsonc.ts'
+import { editToml, tomlSettings } from '../../connect/formats/connect-toml.ts'
 import { CommandError } from '../command-error.ts'
-import { connectClaudeCode } from './connect-claude-code.ts'
-import { connectCodex } from './connect-codex.ts'
-import { connectCursor, connectVscode } from './connect-editors.ts'
-import { dotted, missingEdits, type SettingEdit } from './connect-edits.ts'
 import { type ReadFile, readTextFile, replaceTextFile } from './connect-file.ts'
-import { connectOpencode } from './connect-opencode.ts'
-import type { ClientName, ConnectParams, ConnectPlace, ConnectPlan, PlannedFile } from './connect-plan.ts'
-import { editJsonc, jsoncSettings } from './formats/connect-jsonc.ts'
-import { editToml, tomlSettings } from './formats/connect-toml.ts'
 
 /** The result for one file. */
 export interface WrittenFile {
@@ -24,27 +22,6 @@ export interface WrittenFile {
 /** Maximum number of attempts when the client writes its file at the same moment. */
 const attemptsMax = 5
 
-/** Returns the settings for each file. Throws CommandError (2) for a request that the client does not support. */
-export function planConnect(client: ClientName, params: ConnectParams, place: ConnectPlace): ConnectPlan {
-  switch (client) {
-    case 'claude-code':
-      return connectClaudeCode(params, place)
-    case 'codex':
-      return connectCodex(params, place)
-    case 'cursor':
-      return connectCursor(params, place)
-    case 'opencode':
-      return connectOpencode(params, place)
-    case 'vscode':
-      return connectVscode(params, place)
-  }
-}
-
-/** Returns what the file would contain if it had no other settings. */
-export function snippet({ format, edits }: PlannedFile): string {
-  return format === 'toml' ? editToml('', edits) : editJsonc('', edits)
-}
-
 /**
  * Merges the plan into the client's files. A second run changes nothing. All files are read and merged before the first file is written. Throws a
  * CommandError that names the file that was not changed.
@@ -59,7 +36,7 @@ export function writePlan({ files }: ConnectPlan, unique: () => string): Written
         const result = outcomeOf(file, read, text)
         if (result.outcome === 'unchanged' || replaceTextFile(read, text, file.isShared, unique())) return result
       }
-      throw new CommandError('another program keeps writing it')
+      throw new ConnectError('another program keeps writing it', 'config_not_changed')
     }),
   )
 }
@@ -86,7 +63,7 @@ function named<T>({ path }: PlannedFile, act: () => T): T {
   try {
     return act()
   } catch (error) {
-    if (!(error instanceof CommandError)) throw error
+    if (!(error instanceof ConnectError)) throw error
     throw new CommandError(`${path} was left as it is: ${error.message}. Correct it, or put there what the command prints without --write.`, {
       code: error.code,
       cause: error,

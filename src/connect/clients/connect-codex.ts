@@ -1,7 +1,16 @@
-import { join } from 'node:path'
-import { wrongUsage } from '../command-error.ts'
-import { entryEdits, type SettingEdit } from './connect-edits.ts'
-import { bridgeCommand, type ConnectParams, type ConnectPlace, type ConnectPlan, credentialCommand, mcpUrl, shellLine, tokenRefreshMs } from './connect-plan.ts'
+import { entryEdits, type SettingEdit } from '../connect-edits.ts'
+import { wrongUsage } from '../connect-error.ts'
+import {
+  bridgeCommand,
+  type ConnectParams,
+  type ConnectPlace,
+  type ConnectPlan,
+  credentialCommand,
+  mcpUrl,
+  pathsOf,
+  shellLine,
+  tokenRefreshMs,
+} from '../connect-plan.ts'
 
 /** Variables that Codex passes to a server on this machine only when the entry of the server names them. */
 const passedOn = ['BRIGADE', 'BRIGADE_KEY', 'XDG_CONFIG_HOME']
@@ -11,7 +20,7 @@ const tokenTimeoutMs = 20_000
 export function connectCodex(params: ConnectParams, place: ConnectPlace): ConnectPlan {
   const isProject = params.scope === 'project'
   if (isProject && params.models === 'yes') throw wrongUsage('Codex takes its models from the file of the user only. Leave --project or --models out.')
-  const folder = isProject ? join(place.project, '.codex') : place.env['CODEX_HOME'] || join(place.home, '.codex')
+  const folder = isProject ? pathsOf(place).join(place.project, '.codex') : place.env['CODEX_HOME'] || pathsOf(place).join(place.home, '.codex')
   const edits = [...(params.models === 'no' || isProject ? [] : modelEdits(params, place)), ...(params.tools ? toolEdits(params, place) : [])]
   const isBridge = params.bridge || params.agent !== null
   const added = isBridge
@@ -23,7 +32,7 @@ export function connectCodex(params: ConnectParams, place: ConnectPlace): Connec
   ]
   return {
     client: 'codex',
-    files: [{ path: join(folder, 'config.toml'), format: 'toml', what: 'models and tools of Codex', edits, isShared: isProject }],
+    files: [{ path: pathsOf(place).join(folder, 'config.toml'), format: 'toml', what: 'models and tools of Codex', edits, isShared: isProject }],
     commands: params.tools && !isProject && !isBridge ? [shellLine(added, place.platform)] : [],
     notes,
     needsKeyInEnvironment: params.agent === null && params.keyFile === null && (!isBridge || (params.models !== 'no' && !isProject)),

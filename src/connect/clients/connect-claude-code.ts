@@ -1,5 +1,4 @@
-import { join } from 'node:path'
-import { entryEdits, type SettingEdit, type Settings } from './connect-edits.ts'
+import { entryEdits, type SettingEdit, type Settings } from '../connect-edits.ts'
 import {
   bridgeCommand,
   type ConnectParams,
@@ -8,9 +7,10 @@ import {
   credentialCommand,
   mcpUrl,
   type PlannedFile,
+  pathsOf,
   shellLine,
   tokenRefreshMs,
-} from './connect-plan.ts'
+} from '../connect-plan.ts'
 
 // biome-ignore lint/suspicious/noTemplateCurlyInString: Claude Code replaces the variable.
 const keyReference = '${BRIGADE_KEY}'
@@ -19,8 +19,12 @@ const keyReference = '${BRIGADE_KEY}'
 export function connectClaudeCode(params: ConnectParams, place: ConnectPlace): ConnectPlan {
   const isProject = params.scope === 'project'
   const moved = place.env['CLAUDE_CONFIG_DIR']
-  const folder = isProject ? join(place.project, '.claude') : moved || join(place.home, '.claude')
-  const servers = isProject ? join(place.project, '.mcp.json') : moved ? join(moved, '.claude.json') : join(place.home, '.claude.json')
+  const folder = isProject ? pathsOf(place).join(place.project, '.claude') : moved || pathsOf(place).join(place.home, '.claude')
+  const servers = isProject
+    ? pathsOf(place).join(place.project, '.mcp.json')
+    : moved
+      ? pathsOf(place).join(moved, '.claude.json')
+      : pathsOf(place).join(place.home, '.claude.json')
   const settings = [...(params.models === 'no' ? [] : modelEdits(params, place)), ...(params.tools && params.trustTools ? trustEdits(params, isProject) : [])]
   const server = serverOf(params, place)
   const files: PlannedFile[] = [
@@ -39,7 +43,7 @@ export function connectClaudeCode(params: ConnectParams, place: ConnectPlace): C
       ? []
       : [
           {
-            path: join(folder, isProject ? 'settings.local.json' : 'settings.json'),
+            path: pathsOf(place).join(folder, isProject ? 'settings.local.json' : 'settings.json'),
             format: 'jsonc' as const,
             what: params.models === 'no' ? 'what Claude Code may do' : 'models of Claude Code',
             edits: settings,

@@ -1,9 +1,25 @@
 /** What `brigade connect` will print and write for a client. The command makes the whole plan before it prints or writes anything. */
+import { type PlatformPath, posix, win32 } from 'node:path'
 import type { SettingEdit } from './connect-edits.ts'
 
 /** Clients that `brigade connect` knows. */
 export const clientNames = ['claude-code', 'codex', 'cursor', 'opencode', 'vscode'] as const
 export type ClientName = (typeof clientNames)[number]
+
+/** Systems on which clients run, as Node names them. */
+export const platforms = ['linux', 'darwin', 'win32'] as const
+export type Platform = (typeof platforms)[number]
+
+/** The shapes of the parameters that people type. */
+export const paramShapes = {
+  name: /^[A-Za-z0-9_-]{1,64}$/,
+  agent: /^[^\p{Cc}]{1,200}$/u,
+  model: /^[^\s\p{Cc}]{1,200}$/u,
+  toolsets: /^[a-z_,]+$/,
+} as const
+
+/** Returns where a client keeps its settings, unless its flags say something else. Of VS Code, only the project has a file that is the same on all machines. */
+export const defaultScope = (client: ClientName): 'project' | 'user' => (client === 'vscode' ? 'project' : 'user')
 
 /** The parameters of a connection. */
 export interface ConnectParams {
@@ -63,6 +79,11 @@ export interface ConnectPlan {
   readonly notes: readonly string[]
   /** Whether the client reads BRIGADE_KEY from its environment. */
   readonly needsKeyInEnvironment: boolean
+}
+
+/** Returns how the machine of the client writes paths. It may be another machine than this one. */
+export function pathsOf({ platform }: Pick<ConnectPlace, 'platform'>): PlatformPath {
+  return platform === 'win32' ? win32 : posix
 }
 
 /** Returns the URL of the MCP server. */

@@ -6,7 +6,7 @@ import { type TomlStatement, tomlStatements } from './connect-toml-statements.ts
 
 /**
  * Returns the text with the edits. Returns the same text when all edits are already in effect. Comments, order and every other value stay. Values
- * must be texts, numbers, booleans or lists of them. Throws CommandError when the text is not TOML, or cannot be changed safely.
+ * must be texts, numbers, booleans or lists of them. Throws ConnectError when the text is not TOML, or cannot be changed safely.
  */
 export function editToml(text: string, edits: readonly SettingEdit[]): string {
   const before = tomlSettings(text)
@@ -100,7 +100,7 @@ function tomlValue(value: SettingValue): string {
   return String(value)
 }
 
-/** Returns the settings in the text. Throws CommandError when it is not TOML. */
+/** Returns the settings in the text. Throws ConnectError when it is not TOML. */
 export function tomlSettings(text: string): Settings {
   try {
     // Integers beyond 2^53 must stay exact for the comparison.

@@ -8,7 +8,7 @@ const byteOrderMark = '\uFEFF'
 
 /**
  * Returns the text with the edits. Returns the same text when all edits are already in effect. Comments, order and every other value stay as they
- * were typed. Throws CommandError when the text is not a JSON object, or cannot be changed safely.
+ * were typed. Throws ConnectError when the text is not a JSON object, or cannot be changed safely.
  */
 export function editJsonc(text: string, edits: readonly SettingEdit[]): string {
   const mark = text.startsWith(byteOrderMark) ? byteOrderMark : ''
@@ -37,7 +37,7 @@ function changed(text: string, edit: SettingEdit, layout: JsonLayout): string {
   return withItemAt(text, edit.path, edit.item, layout)
 }
 
-/** Returns the settings of a JSON file with comments. Returns {} for an empty file. Throws CommandError when the file is not a JSON object. */
+/** Returns the settings of a JSON file with comments. Returns {} for an empty file. Throws ConnectError when the file is not a JSON object. */
 export function jsoncSettings(text: string): Settings {
   const given = text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text
   return settingsIn(withObject(given, layoutOf(given)))
