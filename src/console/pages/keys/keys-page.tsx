@@ -15,6 +15,8 @@ import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
+import { text as connectText } from '../connect/text.ts'
+import { ConnectWithKey } from './connect-with-key.tsx'
 import { CreateKey } from './create-key.tsx'
 import { type KeyAct, KeyActs } from './key-acts.tsx'
 import { KeyDialogs, type OpenDialog } from './key-dialogs.tsx'
@@ -40,14 +42,20 @@ export function KeysPage() {
     else change.mutate({ id: key.id, changes: { enabled: name === 'enable' } }, { onError: error => toast(apiErrorOf(error).message, 'bad') })
   }
   const columns = useKeyColumns(act)
+  const [isConnecting, setConnecting] = useState(false)
   return (
     <Page
       title={text.title}
       intro={text.intro}
       actions={
-        <Button look="primary" icon="plus" onClick={create}>
-          {text.create}
-        </Button>
+        <>
+          <Button icon="link" onClick={() => setConnecting(true)}>
+            {connectText.title}
+          </Button>
+          <Button look="primary" icon="plus" onClick={create}>
+            {text.create}
+          </Button>
+        </>
       }
     >
       <Panel isFlush>
@@ -84,6 +92,7 @@ export function KeysPage() {
       {search.key !== undefined && keys.data && (
         <KeyPeek key={search.key} apiKey={keys.data.find(({ id }) => id === search.key) ?? null} onAct={act} onClose={() => open(null)} />
       )}
+      {isConnecting && <ConnectWithKey offersKey onClose={() => setConnecting(false)} />}
       {search.new && <CreateKey onClose={() => open(null)} />}
       {dialog && <KeyDialogs open={dialog} onClose={() => setDialog(null)} onGone={() => open(null)} />}
     </Page>

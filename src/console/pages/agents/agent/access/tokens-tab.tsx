@@ -1,11 +1,11 @@
 import { useState } from 'react'
-import { Code } from '../../../ui/data/code.tsx'
-import { Panel } from '../../../ui/layout/panel.tsx'
-import { Tabs } from '../../../ui/layout/tabs.tsx'
-import type { TabProps } from '../agent-tabs.ts'
-import type { AgentFamily } from '../use-agents.ts'
+import { Code } from '../../../../ui/data/code.tsx'
+import { Panel } from '../../../../ui/layout/panel.tsx'
+import { Tabs } from '../../../../ui/layout/tabs.tsx'
+import type { TabProps } from '../../agent-tabs.ts'
+import type { AgentFamily } from '../../use-agents.ts'
+import { text } from '../text.ts'
 import { MintToken } from './mint-token.tsx'
-import { text } from './text.ts'
 
 /** Tokens of the agent: make one, keep a program in tokens, and verify one elsewhere. */
 export function TokensTab({ agent, isMine }: TabProps) {

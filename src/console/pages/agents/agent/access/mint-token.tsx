@@ -1,21 +1,21 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { apiErrorOf } from '../../../api/api-error.ts'
-import { api } from '../../../api/call.ts'
-import { apiQuery, invalidate } from '../../../api/queries.ts'
-import { useMe } from '../../../app/me.tsx'
-import { Code } from '../../../ui/data/code.tsx'
-import { exactTime } from '../../../ui/format/dates.ts'
-import { Button } from '../../../ui/forms/button.tsx'
-import { Check } from '../../../ui/forms/check.tsx'
-import { FieldError, SelectField } from '../../../ui/forms/field.tsx'
-import { InlineError } from '../../../ui/layout/error-panel.tsx'
-import { Loaded } from '../../../ui/layout/panel.tsx'
-import { SecretPanel } from '../../../ui/overlays/secret-panel.tsx'
-import { toast } from '../../../ui/overlays/toast.tsx'
-import type { TabProps } from '../agent-tabs.ts'
-import { useWhomToAsk } from '../use-agents.ts'
-import { text } from './text.ts'
+import { apiErrorOf } from '../../../../api/api-error.ts'
+import { api } from '../../../../api/call.ts'
+import { apiQuery } from '../../../../api/queries.ts'
+import { useMe } from '../../../../app/me.tsx'
+import { Code } from '../../../../ui/data/code.tsx'
+import { exactTime } from '../../../../ui/format/dates.ts'
+import { Button } from '../../../../ui/forms/button.tsx'
+import { Check } from '../../../../ui/forms/check.tsx'
+import { FieldError, SelectField } from '../../../../ui/forms/field.tsx'
+import { InlineError } from '../../../../ui/layout/error-panel.tsx'
+import { Loaded } from '../../../../ui/layout/panel.tsx'
+import { SecretPanel } from '../../../../ui/overlays/secret-panel.tsx'
+import { useMakeKey } from '../../../connect/use-make-key.ts'
+import type { TabProps } from '../../agent-tabs.ts'
+import { useWhomToAsk } from '../../use-agents.ts'
+import { text } from '../text.ts'
 
 const scopes = ['inference', 'memory:read', 'memory:write', 'usage:read'] as const
 type Scope = (typeof scopes)[number]
@@ -27,13 +27,13 @@ interface BindingKey {
   readonly name: string
 }
 
-/** The keys of the person that can bind a token: active, and for everything. */
+/** The keys of the person that can bind a token: those that work. */
 function useBindingKeys() {
   const me = useMe()
   return useQuery({
     ...apiQuery('listKeys', { query: { limit: keysMax } }),
     select: ({ keys }): readonly BindingKey[] =>
-      keys.filter(({ owner, scope, state }) => owner !== null && owner.uid === me.user.id && scope === 'full' && (state === 'active' || state === 'notice')),
+      keys.filter(({ owner, state }) => owner !== null && owner.uid === me.user.id && (state === 'active' || state === 'notice')),
   })
 }
 
@@ -42,29 +42,53 @@ export function MintToken({ agent, isMine }: TabProps) {
   const me = useMe()
   const askWhom = useWhomToAsk()
   const keys = useBindingKeys()
+  const [isMaking, setMaking] = useState(false)
   if (agent.playground && agent.owner_uid !== me.user.id) return <p className="quiet">{text.notYoursMint}</p>
   if (!isMine) return <p className="quiet">{askWhom(agent)}</p>
-  return <Loaded query={keys}>{found => (found.length === 0 ? <NoKey /> : <MintForm agent={agent} keys={found} />)}</Loaded>
+  // The list has the new key while its secret is still shown, so the panel stays until the person closes it.
+  return (
+    <Loaded query={keys}>
+      {found => (found.length === 0 || isMaking ? <NoKey agent={agent} onMade={setMaking} /> : <MintForm agent={agent} keys={found} />)}
+    </Loaded>
+  )
 }
 
-/** A token needs a key. One click makes it, and its secret is not needed. */
-function NoKey() {
-  const make = useMutation({
-    mutationFn: () => api('createKey', { body: { name: `${text.keyName} ${new Date().toISOString().slice(0, 16)}`, scope: 'full', expires_days: 365 } }),
-    onSuccess: async () => {
-      await invalidate('listKeys')
-      toast(text.keyMade)
-    },
-  })
+/** A token needs a key. One click makes the least one, and its secret is shown once. Decision 0721 says why it may do so little. */
+function NoKey({ agent, onMade }: { readonly agent: TabProps['agent']; readonly onMade: (isShown: boolean) => void }) {
+  const make = useMakeKey()
   return (
     <div className="stack-3">
-      <p className="quiet">{text.noKey}</p>
+      <p className="quiet">
+        {text.noKey} {text.noKeyMake}
+      </p>
       {make.error && <InlineError error={apiErrorOf(make.error)} />}
       <div>
-        <Button look="primary" icon="key" isBusy={make.isPending} onClick={() => make.mutate()}>
+        <Button
+          look="primary"
+          icon="key"
+          isBusy={make.isPending}
+          onClick={() => {
+            onMade(true)
+            make.mutate({ name: text.keyName(agent.name), scope: 'inference' })
+          }}
+        >
           {text.makeKey}
         </Button>
       </div>
+      {make.data && (
+        <SecretPanel
+          title={text.keyMade(make.data.name)}
+          secret={make.data.key}
+          variable="BRIGADE_KEY"
+          clients={[]}
+          onDone={() => {
+            make.reset()
+            onMade(false)
+          }}
+        >
+          <p>{text.keySecret}</p>
+        </SecretPanel>
+      )}
     </div>
   )
 }
