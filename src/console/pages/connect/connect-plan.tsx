@@ -33,7 +33,9 @@ function Steps({ guide: { command, files, commands, notes } }: { readonly guide:
   return (
     <div className="stack-3">
       <p className="quiet">{text.run}</p>
-      <Code text={command} />
+      <div className="connect-command">
+        <Code text={command} />
+      </div>
       <Fold title={text.filesTitle} hint={text.fileHint(files.length)}>
         {files.map(({ path, what, text: content }) => (
           <Code key={path} text={content} label={`${path}: ${what}`} />
@@ -45,10 +47,20 @@ function Steps({ guide: { command, files, commands, notes } }: { readonly guide:
       {notes.length > 0 && (
         <ul className="connect-notes">
           {notes.map(note => (
-            <li key={note}>{note}</li>
+            <li key={note}>
+              <Words text={note} />
+            </li>
           ))}
         </ul>
       )}
     </div>
+  )
+}
+
+/** A sentence with code between backticks. */
+function Words({ text: sentence }: { readonly text: string }) {
+  return sentence.split('`').map((part, index) =>
+    // biome-ignore lint/suspicious/noArrayIndexKey: the sentence never changes.
+    index % 2 === 1 ? <code key={index}>{part}</code> : part,
   )
 }

@@ -12,12 +12,15 @@ import { duration, text } from './text.ts'
 
 /** One answer: what it says, what it cost, and why its call took its route. */
 export function AnswerView({ answer, name }: { readonly answer: Answer; readonly name: string }) {
-  const { body, state, error } = answer
+  const { body, state, error, facts } = answer
   const isRunning = state === 'running'
   return (
     <article className="play-answer" aria-label={text.answerOf(body.model)} aria-busy={isRunning}>
       <header className="play-answer-head">
-        <span className="play-model">{body.model}</span>
+        <span className="play-model">
+          {body.model}
+          {facts.servedModel !== null && facts.servedModel !== body.model && <span className="quiet"> → {facts.servedModel}</span>}
+        </span>
         {answer.text !== '' && !isRunning && <Copy text={answer.text} label="Copy the answer" />}
       </header>
       {answer.thought !== '' && (
@@ -96,7 +99,7 @@ function Facts({ answer: { facts } }: { readonly answer: Answer }) {
         ]),
     ...(budgetLeftInr === null ? [] : [[text.facts.left, text.cost(budgetLeftInr, null)] as const]),
   ]
-  if (rows.length === 0) return null
+  if (requestId === null) return null
   return (
     <dl className="play-facts">
       {rows.map(([label, value]) => (
@@ -105,16 +108,14 @@ function Facts({ answer: { facts } }: { readonly answer: Answer }) {
           <dd>{value}</dd>
         </div>
       ))}
-      {requestId !== null && (
-        <div>
-          <dt className="visually-hidden">Call</dt>
-          <dd>
-            <Link to="/calls" search={{ call: requestId }}>
-              {text.call}
-            </Link>
-          </dd>
-        </div>
-      )}
+      <div>
+        <dt className="visually-hidden">Call</dt>
+        <dd>
+          <Link to="/calls" search={{ call: requestId }}>
+            {text.call}
+          </Link>
+        </dd>
+      </div>
     </dl>
   )
 }

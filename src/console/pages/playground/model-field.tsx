@@ -1,6 +1,6 @@
 import type { ReplyOf } from '../../api/call.ts'
 import { apiQuery, queryClient } from '../../api/queries.ts'
-import { money } from '../../ui/format/numbers.ts'
+import { shortMoney } from '../../ui/format/numbers.ts'
 import { Combobox, type ComboOption } from '../../ui/forms/combobox.tsx'
 import { text } from './text.ts'
 
@@ -8,8 +8,8 @@ export type Model = ReplyOf<'listModels'>['data'][number]
 
 const foundMax = 40
 
-/** Returns whether a chat model has a route that works now. */
-const isAvailable = ({ routes }: Model): boolean => routes.some(({ available }) => available)
+/** Returns whether a model has a route that works now without a key of the organisation. */
+const isAvailable = ({ routes }: Model): boolean => routes.some(({ available, configured, byok_only: isOwnOnly }) => available && configured && !isOwnOnly)
 
 /** Returns the models that answer messages, those that work now first. */
 export function chatModels(models: readonly Model[]): readonly Model[] {
@@ -27,8 +27,10 @@ export function firstModel(models: readonly Model[]): string | undefined {
 function hintOf({ pricing, kind, residency, ...model }: Model): string {
   if (kind === 'virtual') return 'chooses a model'
   const price =
-    pricing.inputINRPerMtok === 0 && pricing.outputINRPerMtok === 0 ? 'free' : `${money(pricing.inputINRPerMtok)} · ${money(pricing.outputINRPerMtok)}`
-  return `${isAvailable({ pricing, kind, residency, ...model }) ? price : 'no provider'}${residency === 'india' ? ' · India' : ''}`
+    pricing.inputINRPerMtok === 0 && pricing.outputINRPerMtok === 0
+      ? 'free'
+      : `${shortMoney(pricing.inputINRPerMtok)} / ${shortMoney(pricing.outputINRPerMtok)} a million`
+  return `${isAvailable({ pricing, kind, residency, ...model }) ? price : 'no key here'}${residency === 'india' ? ' · India' : ''}`
 }
 
 /** The list is read once and searched here, because the gateway has one reply for all models. */

@@ -19,6 +19,9 @@ import { type Draft, draftName, readDraft, writeDraft } from './run/draft.ts'
 import { useConversation } from './run/use-conversation.ts'
 import { text } from './text.ts'
 
+/** Within this distance of the end of the page, the page follows the answers. */
+const followPx = 160
+
 const route = getRouteApi('/playground')
 
 /** Models, tried side by side. The page calls them with a token of its own, and nothing that is said is stored. */
@@ -102,7 +105,11 @@ export function PlaygroundPage() {
           isRunning={isRunning}
           blocked={blocked}
           onSend={() => send(draft.prompt)}
-          onStop={stop}
+          onStop={() => {
+            stop()
+            // The button goes with the stream, so the focus goes to the message.
+            input.current?.focus()
+          }}
           inputRef={input}
         />
       </div>
@@ -139,6 +146,11 @@ function Conversation({ turns, onStart }: { readonly turns: readonly Turn[]; rea
   useEffect(() => {
     if (many > 0) end.current?.scrollIntoView({ block: 'end' })
   }, [many])
+  // The page follows the answers while the person is at its end, and stays where the person scrolled to.
+  useEffect(() => {
+    const { scrollHeight } = document.documentElement
+    if (turns.length > 0 && scrollHeight - innerHeight - scrollY < followPx) end.current?.scrollIntoView({ block: 'end' })
+  }, [turns])
   if (many === 0) return <Starters onStart={onStart} />
   return (
     <div className="play-turns">
@@ -156,7 +168,7 @@ function Conversation({ turns, onStart }: { readonly turns: readonly Turn[]; rea
           </div>
         </section>
       ))}
-      <div ref={end} />
+      <div ref={end} className="play-end" />
     </div>
   )
 }

@@ -3,7 +3,7 @@ import type { ReplyOf } from '../../api/call.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { Loaded } from '../../ui/layout/panel.tsx'
 import { type ChatBody, sendWithToken } from './run/stream-chat.ts'
-import { text } from './text.ts'
+import { reasonText, text } from './text.ts'
 
 type Preview = ReplyOf<'previewRoute'>
 
@@ -24,7 +24,7 @@ export function RouteReasons({ body, name }: RouteReasonsProps) {
     <Loaded query={preview}>
       {({ reason, candidates }) => (
         <div className="play-why">
-          <p>{reason}</p>
+          <p>{reasonText(reason)}</p>
           <Routes title={text.dialed} routes={candidates.filter(({ eligible }) => eligible)} isEligible />
           <Routes title={text.notDialed} routes={candidates.filter(({ eligible }) => !eligible)} isEligible={false} />
         </div>

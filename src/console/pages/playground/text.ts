@@ -2,6 +2,36 @@ import { count, exactMoney, money } from '../../ui/format/numbers.ts'
 
 const secondMs = 1_000
 
+const reasons: Readonly<Record<string, string>> = {
+  pinned_provider: 'The request names the provider.',
+  request_fallbacks: 'The request names its models in order.',
+  saved_chain: 'The organisation saved a chain for this model.',
+  upstream_key: 'The request brings its own provider key.',
+  own_key: 'The organisation has its own key for this provider.',
+  own_key_first: 'The organisation uses its own key first.',
+  only_route: 'It is the only route that can serve this call.',
+  optimize_price: 'It is the cheapest route that can serve this call.',
+  optimize_latency: 'It is the fastest route that can serve this call.',
+  optimize_throughput: 'It is the route with the most tokens a second.',
+  optimize_weights: 'It has the best sum of the weights in the request.',
+  not_measured_yet: 'No route was measured yet, so this one is tried.',
+  lowest_latency: 'It is the fastest of the models that can answer.',
+  cheapest: 'It is the cheapest of the models that can answer.',
+  cheapest_with_tools: 'It is the cheapest of the models that call tools.',
+  tool_call_reliability: 'It calls tools most reliably.',
+  cheapest_reasoning: 'It is the cheapest of the models that reason.',
+  cheapest_vision: 'It is the cheapest of the models that see pictures.',
+  cheapest_india_resident: 'It is the cheapest of the models in India.',
+  largest_window: 'It reads the most text.',
+}
+
+/** Writes the rule that chose the first route as a sentence. A rule that this page does not know is shown with its name. */
+export function reasonText(reason: string): string {
+  const rank = /^rank_(\d+)_of_(\w+)$/.exec(reason)
+  if (rank !== null) return `It has place ${rank[1]} in the ranking for ${rank[2]}.`
+  return reasons[reason] ?? `The rule is ${reason.replaceAll('_', ' ')}.`
+}
+
 /** Writes a duration in little room. */
 export const duration = (ms: number): string => (ms < secondMs ? `${count(ms)} ms` : `${(ms / secondMs).toFixed(ms < 10 * secondMs ? 2 : 1)} s`)
 
@@ -56,15 +86,12 @@ export const text = {
   tokens: (prompt: number, completion: number): string => `${count(prompt)} in, ${count(completion)} out`,
   cost: (cost: number, value: number | null): string => (value === null || value === cost ? money(cost) : `${money(cost)} (value ${money(value)})`),
   exactCost: exactMoney,
-  unknownCost: 'See the call',
   call: 'See the call',
   why: 'Why this route',
-  whyNone: 'No route was looked at.',
   dialed: 'Dialed in this order',
   notDialed: 'Not dialed',
   fixProvider: 'Add a provider',
   fixBudget: 'Open the playground agent',
-  fixModel: 'Choose another model',
   codeTitle: 'The same call in code',
   codeAbout: 'It sends what the message field and the settings say now, with the messages above. Put a key into BRIGADE_KEY.',
   noModel: 'Choose a model first.',

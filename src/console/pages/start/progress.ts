@@ -1,4 +1,7 @@
-/** How far a person is in the wizard. The address says it, and this browser keeps it, so that the wizard goes on where it was left. No secret is in it. */
+/**
+ * How far a person is in the wizard. The address says it, and this browser keeps it, so that the wizard goes on where it was left. No secret is in it. Decision
+ * 0722 says why.
+ */
 import { type ConnectClient, clientOf } from '../connect/text.ts'
 
 export const steps = ['provider', 'agent', 'client', 'call'] as const

@@ -26,16 +26,17 @@ export function StartPage() {
   const progress = route.useSearch()
   const navigate = route.useNavigate()
   const { step } = progress
+  const [isComplete, setComplete] = useState(false)
   const go = useCallback((next: Progress, replace = false) => void navigate({ search: next, replace }), [navigate])
   useEffect(() => {
     if (step === undefined) go({ step: 'provider', ...savedProgress(me.org.id) }, true)
-    else saveProgress(me.org.id, progress)
-  }, [step, progress, go, me.org.id])
+    else saveProgress(me.org.id, isComplete ? null : progress)
+  }, [step, progress, isComplete, go, me.org.id])
   return (
-    <Page title={text.title} intro={text.intro} actions={<LinkButton to="/">{text.leave}</LinkButton>}>
+    <Page title={text.title} intro={text.intro} actions={!isComplete && <LinkButton to="/">{text.leave}</LinkButton>}>
       <div className="start">
-        <StepList current={step ?? 'provider'} onChoose={chosen => go({ ...progress, step: chosen })} />
-        {step !== undefined && <CurrentStep step={step} progress={progress} go={go} />}
+        <StepList current={step ?? 'provider'} isComplete={isComplete} onChoose={chosen => go({ ...progress, step: chosen })} />
+        {step !== undefined && <CurrentStep step={step} progress={progress} go={go} onComplete={setComplete} />}
       </div>
     </Page>
   )
@@ -45,16 +46,18 @@ interface StepProps {
   readonly step: Step
   readonly progress: Progress
   readonly go: (next: Progress, replace?: boolean) => void
+  readonly onComplete: (isComplete: boolean) => void
 }
 
-function CurrentStep({ step, progress, go }: StepProps) {
+function CurrentStep(props: StepProps) {
+  const { step, progress, go } = props
   if (step === 'provider') return <ProviderStep onNext={() => go({ ...progress, step: 'agent' })} />
   if (step === 'agent') {
     const { agent: _agent, after: _after, ...rest } = progress
     return <AgentStep onNext={chosen => go({ ...rest, ...chosen, step: 'client' })} onBack={() => go({ ...progress, step: 'provider' })} />
   }
-  if (progress.agent === undefined) return <WithAgent step={step} progress={progress} go={go} agent={null} />
-  return <OfAgent step={step} progress={progress} go={go} id={progress.agent} />
+  if (progress.agent === undefined) return <WithAgent {...props} agent={null} />
+  return <OfAgent {...props} id={progress.agent} />
 }
 
 function OfAgent({ id, ...props }: StepProps & { readonly id: number }) {
@@ -70,16 +73,16 @@ function OfAgent({ id, ...props }: StepProps & { readonly id: number }) {
 }
 
 /** The last two steps. Both wait for the first call, because a client may call before the person says that it is connected. */
-function WithAgent({ step, progress, go, agent }: StepProps & { readonly agent: ConnectAgent | null }) {
-  const me = useMe()
+function WithAgent({ step, progress, go, onComplete, agent }: StepProps & { readonly agent: ConnectAgent | null }) {
   const call = useFirstCall(progress.agent, progress.after)
   const [isSecretShown, setSecretShown] = useState(false)
   const hasArrived = call?.outcome === 'ok'
   useEffect(() => {
     // The page does not turn while a secret is shown that nobody can see again.
     if (hasArrived && step === 'client' && !isSecretShown) go({ ...progress, step: 'call' }, true)
-    if (hasArrived && step === 'call') saveProgress(me.org.id, null)
-  }, [hasArrived, step, isSecretShown, progress, go, me.org.id])
+    onComplete(hasArrived && step === 'call')
+    return () => onComplete(false)
+  }, [hasArrived, step, isSecretShown, progress, go, onComplete])
   if (step === 'call') return <CallStep agent={agent} call={call} onBack={() => go({ ...progress, step: 'client' })} onDone={() => go({ step: 'agent' })} />
   return (
     <ClientStep

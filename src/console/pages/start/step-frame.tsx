@@ -4,16 +4,23 @@ import { Boundary } from '../../ui/layout/error-panel.tsx'
 import { type Step, steps } from './progress.ts'
 import { text } from './text.ts'
 
-/** The steps of the wizard. A step that is behind can be opened again. */
-export function StepList({ current, onChoose }: { readonly current: Step; readonly onChoose: (step: Step) => void }) {
-  const at = steps.indexOf(current)
+interface StepListProps {
+  readonly current: Step
+  /** True when the first call has arrived: all steps are done. */
+  readonly isComplete: boolean
+  readonly onChoose: (step: Step) => void
+}
+
+/** The steps of the wizard. An earlier step can be opened again. */
+export function StepList({ current, isComplete, onChoose }: StepListProps) {
+  const at = isComplete ? steps.length : steps.indexOf(current)
   return (
     <nav className="start-steps" aria-label={text.title}>
       <ol>
         {steps.map((step, index) => {
           const isDone = index < at
           return (
-            <li key={step} className={isDone ? 'is-done' : step === current ? 'is-now' : ''}>
+            <li key={step} className={`${isDone ? 'is-done' : ''} ${step === current ? 'is-now' : ''}`}>
               <button type="button" disabled={index > at} aria-current={step === current ? 'step' : undefined} onClick={() => onChoose(step)}>
                 <span className="start-mark">{isDone ? <Icon name="check" size={14} /> : index + 1}</span>
                 <span className="start-name">

@@ -1,13 +1,14 @@
 import { count } from '../../ui/format/numbers.ts'
 import type { Step } from './progress.ts'
 
+const namedMax = 4
 const listOf = new Intl.ListFormat('en', { type: 'conjunction' })
 const anyOf = new Intl.ListFormat('en', { type: 'disjunction' })
 
 /** Texts of the wizard. */
 export const text = {
   title: 'Get started',
-  intro: 'Four steps to the first call of your program. Leave whenever you like: the page goes on where you left it.',
+  intro: 'Four steps to the first call of your program. You can leave and come back.',
   leave: 'Skip the setup',
   steps: { provider: 'Models', agent: 'Agent', client: 'Client', call: 'First call' } satisfies Record<Step, string>,
   stepOf: (number: number, many: number): string => `Step ${number} of ${many}`,
@@ -17,16 +18,17 @@ export const text = {
   skip: 'Skip',
 
   providerTitle: 'Where do replies come from?',
-  providerChoice: 'Provider',
-  ready: (names: readonly string[]): string => `Use ${listOf.format(names)}`,
-  readyHint: 'This gateway already has keys for it.',
+  providerChoice: 'Source of replies',
+  ready: (names: readonly string[]): string =>
+    `Use ${listOf.format(names.length > namedMax ? [...names.slice(0, namedMax), `${names.length - namedMax} more`] : names)}`,
+  readyHint: 'Their keys are here already.',
   sandbox: 'Use the sandbox',
-  sandboxHint: 'Replies are simulated and cost nothing. Everything else is real: agents, budgets, limits and usage.',
+  sandboxHint: 'Replies are simulated and no provider is paid. All else is real: agents, budgets with prices of the sandbox, limits and usage.',
   ownKey: 'Add the key of a provider',
   ownKeyHint: 'Calls go to real models on your account there. The key is tested, sealed, and never shown again.',
   provider: 'Provider',
   key: 'Key',
-  keyHint: 'It is sent to the provider once, to test it.',
+  keyHint: 'The gateway tests it at the provider now, and calls models with it for your organisation.',
   test: 'Test and save',
   saved: (provider: string, models: number): string => `${provider} accepts the key. It reaches ${models === 1 ? '1 model' : `${count(models)} models`}.`,
   askOwner: (owners: readonly string[]): string => `Owners add keys of providers. ${owners.length === 0 ? 'Ask one of them.' : `Ask ${anyOf.format(owners)}.`}`,

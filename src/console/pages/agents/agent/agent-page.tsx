@@ -162,9 +162,11 @@ function Acts({ agent, isMine, onConnect, onEnd }: ActsProps) {
       {isMine && agent.status !== 'revoked' && (
         <>
           {!agent.playground && (
-            <Button icon="link" onClick={onConnect}>
-              {text.connect}
-            </Button>
+            <span className="agent-connect">
+              <Button icon="link" onClick={onConnect}>
+                {text.connect}
+              </Button>
+            </span>
           )}
           <Button icon={isPaused ? 'play' : 'pause'} isBusy={pause.isPending} onClick={() => pause.mutate({ id: agent.id, pause: !isPaused })}>
             {isPaused ? shared.resume : shared.pause}

@@ -1,4 +1,7 @@
-/** The token with which this page calls models. It is only in the memory of the page, and no cookie reaches the endpoints of inference. */
+/**
+ * The token with which this page calls models. It is only in the memory of the page, and no cookie reaches the endpoints of inference. Decision
+ * 0723 says why.
+ */
 import { api, type ReplyOf } from '../../../api/call.ts'
 
 type Minted = ReplyOf<'mintPlaygroundToken'>
