@@ -121,7 +121,7 @@ export const agentEndpoints = {
           .min(1)
           .max(int4Max)
           .optional()
-          .describe('With a session: your API key of scope full that binds the token. The token ends with it. An API key binds with itself.'),
+          .describe('With a session: the API key of yours that binds the token. The token ends with it. An API key binds with itself.'),
       }),
     },
     output: z.object(mintedShape),

@@ -125,7 +125,6 @@ describe('agents at the console', () => {
     expect(said(await mint({}))).toEqual([400, 'bad_request'])
     expect(said(await mint({ key_id: 999_999 }))).toEqual([404, 'not_found'])
     expect(said(await mint({ key_id: (await keyOf(bob)).id })), 'of somebody else').toEqual([400, 'bad_request'])
-    expect(said(await mint({ key_id: (await keyOf(ann, { scope: 'inference' })).id })), 'not full').toEqual([400, 'bad_request'])
     const ownerless = await app.newKey({ withUser: false })
     expect(said(await mint({ key_id: ownerless.keyId }))).toEqual([400, 'bad_request'])
     expect((await mint({ key_id: ownerless.keyId }, admin)).status, 'an admin may take it').toBe(200)
@@ -139,6 +138,18 @@ describe('agents at the console', () => {
     await app.call('DELETE', `/me/keys/${key.id}`, undefined, { cookie: admin.cookie })
     expect((await chat(minted.json.access_token)).status, 'it ends with its key').toBe(401)
     expect(said(await app.call('POST', `/v1/me/agents/${id}/token`, { key_id: 999_999 })), 'a key binds with itself').toEqual([400, 'bad_request'])
+  })
+
+  test('a key for calls only is enough to bind the token of a person: it bounds the token, and the session has the right to mint', async () => {
+    const { id } = await make(ann)
+    const key = await keyOf(ann, { scope: 'inference', expires_days: 30 })
+    const minted = (await as(ann)('POST', `/${id}/token`, { key_id: key.id, scope: 'inference usage:read' })).json
+    expect(minted.scope).toBe('inference usage:read')
+    expect((await chat(minted.access_token)).status).toBe(200)
+    expect(said(await app.call('POST', `/v1/me/agents/${id}/token`, {}, { token: key.key })), 'the key itself mints nothing').toEqual(forbidden)
+    await app.call('PATCH', `/me/keys/${key.id}`, { enabled: false }, { cookie: admin.cookie })
+    expect((await chat(minted.access_token)).status, 'it ends with its key').toBe(401)
+    expect(said(await as(ann)('POST', `/${id}/token`, { key_id: key.id })), 'a disabled key binds nothing').toEqual([400, 'bad_request'])
   })
 
   test('CAPI-01 a person creates a child of an agent, within its family', async () => {

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { parse } from 'jsonc-parser'
 import { parse as parseToml, stringify } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
-import { edited, entryEdits, type SettingEdit, type Settings } from '../../src/cli/connect/connect-edits.ts'
-import { editJsonc } from '../../src/cli/connect/formats/connect-jsonc.ts'
-import { editToml } from '../../src/cli/connect/formats/connect-toml.ts'
+import { edited, entryEdits, type SettingEdit, type Settings } from '../../src/connect/connect-edits.ts'
+import { editJsonc } from '../../src/connect/formats/connect-jsonc.ts'
+import { editToml } from '../../src/connect/formats/connect-toml.ts'
 import { propertyRuns } from '../harness/property-runs.ts'
 
 const commentsIn = (text: string): string[] => text.match(/note \d+ #/g) ?? []

@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Command, Option } from 'commander'
+import { ConnectError } from '../../connect/connect-error.ts'
+import { type ClientName, type ConnectParams, type ConnectPlan, clientNames, defaultScope, paramShapes } from '../../connect/connect-plan.ts'
 import { addExamples } from '../client-command.ts'
 import { addressOf, clientSettings } from '../client-settings.ts'
 import { wrongUsage } from '../command-error.ts'
 import { plain, printJson, printLine } from '../command-output.ts'
-import type { WrittenFile } from './connect.ts'
-import { type ClientName, type ConnectParams, type ConnectPlan, clientNames } from './connect-plan.ts'
+import type { WrittenFile } from './connect-write.ts'
 
 interface ConnectFlags {
   readonly baseUrl?: string
@@ -58,40 +59,40 @@ async function connect(given: string, flags: ConnectFlags): Promise<void> {
   const client = clientNames.find(name => name === given)
   if (client === undefined) throw wrongUsage(`"${plain(given)}" is no client that connect knows. It knows ${clientNames.join(', ')}.`)
   const params = paramsOf(client, flags)
-  const [{ planConnect, snippet, writePlan }, { clientFolders }, { systemIds }, { existsSync }] = await Promise.all([
-    import('./connect.ts'),
+  const [{ notesOf, planConnect, snippet }, { writePlan }, { clientFolders }, { systemIds }, { existsSync }] = await Promise.all([
+    import('../../connect/connect.ts'),
+    import('./connect-write.ts'),
     import('../../platform/config.ts'),
     import('../../platform/values/ids.ts'),
     import('node:fs'),
   ])
   const { home, variables } = clientFolders()
   const place = { platform: process.platform, home, project: process.cwd(), env: variables, program: ownProgram(), exists: existsSync }
-  const plan = planConnect(client, params, place)
+  const plan = supported(() => planConnect(client, params, place))
+  const notes = notesOf(plan, params, place)
   if (flags.write !== true) {
     const files = plan.files.map(file => ({ path: file.path, what: file.what, text: snippet(file) }))
-    if (flags.json === true) printJson({ client, files, commands: plan.commands, notes: notesOf(plan, params) })
-    else printPlan(plan, files, params)
+    if (flags.json === true) printJson({ client, files, commands: plan.commands, notes })
+    else printPlan(plan, files, notes)
     return
   }
   const written = writePlan(plan, () => systemIds.secret('', 6))
-  if (flags.json === true) printJson({ client, files: written, commands: plan.commands, notes: notesOf(plan, params) })
-  else printWritten(plan, written, params)
+  if (flags.json === true) printJson({ client, files: written, commands: plan.commands, notes })
+  else printWritten(written, notes)
 }
 
 function paramsOf(client: ClientName, flags: ConnectFlags): ConnectParams {
   if (flags.project && flags.user) throw wrongUsage('--project and --user exclude each other.')
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(flags.name)) throw wrongUsage('--name takes letters, digits, - and _, at most 64.')
-  if (flags.agent !== undefined && !/^[^\p{Cc}]{1,200}$/u.test(flags.agent)) throw wrongUsage('--agent takes the name or the id of an agent.')
-  if (!/^[^\s\p{Cc}]{1,200}$/u.test(flags.model)) throw wrongUsage('--model takes the id of a model; GET /v1/models lists them.')
-  if (flags.toolsets !== undefined && !/^[a-z_,]+$/.test(flags.toolsets))
+  if (!paramShapes.name.test(flags.name)) throw wrongUsage('--name takes letters, digits, - and _, at most 64.')
+  if (flags.agent !== undefined && !paramShapes.agent.test(flags.agent)) throw wrongUsage('--agent takes the name or the id of an agent.')
+  if (!paramShapes.model.test(flags.model)) throw wrongUsage('--model takes the id of a model; GET /v1/models lists them.')
+  if (flags.toolsets !== undefined && !paramShapes.toolsets.test(flags.toolsets))
     throw wrongUsage('--toolsets takes names with commas between: core,memory,usage,images.')
-  if (flags.trustTools && client !== 'claude-code' && client !== 'codex')
-    throw wrongUsage(`--trust-tools is for claude-code and codex; ${client} asks in its own way.`)
   const isDefault = !flags.models && !flags.tools
   return {
     baseUrl: flags.baseUrl === undefined ? clientSettings({}).baseUrl : addressOf(flags.baseUrl, '--base-url'),
     name: flags.name,
-    scope: flags.project || (client === 'vscode' && !flags.user) ? 'project' : 'user',
+    scope: flags.project ? 'project' : flags.user ? 'user' : defaultScope(client),
     models: flags.models ? 'yes' : isDefault ? 'default' : 'no',
     tools: flags.tools === true || isDefault,
     model: flags.model,
@@ -103,46 +104,38 @@ function paramsOf(client: ClientName, flags: ConnectFlags): ConnectParams {
   }
 }
 
+/** Returns the plan. Throws CommandError (2) when the client does not support the request. */
+function supported(plan: () => ConnectPlan): ConnectPlan {
+  try {
+    return plan()
+  } catch (error) {
+    throw error instanceof ConnectError ? wrongUsage(error.message, error) : error
+  }
+}
+
 /** Returns the paths of the running Node and of brigade.js. Clients start them from any folder, where `npx brigade` would find nothing. */
 function ownProgram(): string[] {
   return [process.execPath, fileURLToPath(new URL('../brigade.js', import.meta.url))]
 }
 
-function notesOf(plan: ConnectPlan, { agent, bridge, keyFile }: ConnectParams): string[] {
-  const isOfMachine = agent !== null || bridge
-  return [
-    ...plan.notes,
-    ...(plan.needsKeyInEnvironment ? ['The files hold no key: the client reads BRIGADE_KEY from its environment, so export it where the client starts.'] : []),
-    ...(agent === null
-      ? []
-      : [
-          `Tokens are minted with ${keyFile === null ? 'BRIGADE_KEY or the key of brigade login' : 'the key of that file'}, when they are needed; the agent "${agent}" must be there (brigade agent create).`,
-        ]),
-    ...(isOfMachine
-      ? [`The settings name node and this brigade.js by their paths on this machine${plan.files.some(file => file.isShared) ? ': do not commit them' : ''}.`]
-      : []),
-  ]
-}
-
-function printNotes(plan: ConnectPlan, params: ConnectParams): void {
-  const notes = notesOf(plan, params)
+function printNotes(notes: readonly string[]): void {
   if (notes.length === 0) return
   printLine('')
   for (const note of notes) printLine(plain(note))
 }
 
-function printPlan(plan: ConnectPlan, files: readonly { path: string; what: string; text: string }[], params: ConnectParams): void {
+function printPlan(plan: ConnectPlan, files: readonly { path: string; what: string; text: string }[], notes: readonly string[]): void {
   for (const { path, what, text } of files) printLine(`${plain(path)}  (${what})\n\n${text.trimEnd().replaceAll(/^(?=.)/gm, '  ')}\n`)
   if (plan.commands.length > 0) printLine(`Or, for the tools alone:\n\n${plan.commands.map(line => `  ${line}`).join('\n')}\n`)
   printLine('Nothing was written; --write merges it into the files.')
-  printNotes(plan, params)
+  printNotes(notes)
 }
 
-function printWritten(plan: ConnectPlan, written: readonly WrittenFile[], params: ConnectParams): void {
+function printWritten(written: readonly WrittenFile[], notes: readonly string[]): void {
   for (const { path, what, outcome, changed, kept } of written) {
     printLine(`${outcome === 'unchanged' ? 'unchanged' : outcome === 'created' ? 'created  ' : 'changed  '}  ${plain(path)}  (${what})`)
     for (const name of changed) printLine(`           ${plain(name)}`)
     if (kept.length > 0) printLine(`           kept as it was: ${plain(kept.join(', '))}  (--models sets it)`)
   }
-  printNotes(plan, params)
+  printNotes(notes)
 }

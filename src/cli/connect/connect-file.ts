@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { CommandError } from '../command-error.ts'
-import { cannotChange } from './connect-edits.ts'
+import { cannotChange } from '../../connect/connect-edits.ts'
+import { ConnectError } from '../../connect/connect-error.ts'
 
 /** A file as it was read. */
 export interface ReadFile {
@@ -12,7 +12,7 @@ export interface ReadFile {
   readonly isThere: boolean
 }
 
-/** Reads a text file. A missing file is empty. Throws CommandError when it cannot be read or is not UTF-8. */
+/** Reads a text file. A missing file is empty. Throws ConnectError when it cannot be read or is not UTF-8. */
 export function readTextFile(given: string): ReadFile {
   const path = behindLinks(given)
   try {
@@ -28,7 +28,7 @@ export function readTextFile(given: string): ReadFile {
 /**
  * Writes `text` in place of the file that was read, completely or not at all. The new file has the mode and owner of the old one. When the
  * file has changed since it was read, it is not touched, and the result is false. A file that did not exist is readable only for its owner, unless
- * `isShared` is true. Throws CommandError.
+ * `isShared` is true. Throws ConnectError.
  */
 export function replaceTextFile(read: ReadFile, text: string, isShared: boolean, unique: string): boolean {
   const beside = `${read.path}.${unique}.new`
@@ -44,7 +44,7 @@ export function replaceTextFile(read: ReadFile, text: string, isShared: boolean,
     renameSync(beside, read.path)
     return true
   } catch (error) {
-    if (error instanceof CommandError) throw error
+    if (error instanceof ConnectError) throw error
     throw cannotChange(`it cannot be written (${codeOf(error)})`)
   } finally {
     rmSync(beside, { force: true })

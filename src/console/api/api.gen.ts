@@ -120,6 +120,12 @@ export interface Operations {
     query?: { model?: string }
     reply: { currency: 'INR'; usd_inr: number | null; source: string | null; fetched_at: string | null; age_hours: number | null; stale: boolean; models: ({ model: string; provider: string; inputINRPerMtok: number; outputINRPerMtok: number; compared_with: { id: string; inputINRPerMtok: number; outputINRPerMtok: number }; difference_percent: { input: number | null; output: number | null } })[] }
   }
+  /** The files and commands with which `brigade connect` makes a client use this gateway. The parameters are its flags. They contain no key. */
+  connectClient: {
+    path: { client: string | number }
+    query?: { agent?: string; model?: string; models?: 'yes' | 'default' | 'no'; tools?: 'true' | 'false'; scope?: 'user' | 'project'; bridge?: 'true' | 'false'; toolsets?: string; trust_tools?: 'true' | 'false'; name?: string; platform?: 'linux' | 'darwin' | 'win32' }
+    reply: { client: 'claude-code' | 'codex' | 'cursor' | 'opencode' | 'vscode'; command: string; files: ({ path: string; what: string; format: 'jsonc' | 'toml'; text: string; shared: boolean })[]; commands: string[]; notes: string[]; needs_key_in_environment: boolean }
+  }
   /** Tokens of a messages request: the provider's count for claude-*, an estimate for every other model. Not charged. */
   countTokens: {
     body: { model: string; messages: ({ role: string; content: string | { type: string }[] })[]; system?: string | { type: string }[]; tools?: { name: string }[]; tool_choice?: { type: string }; thinking?: { type: string }; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[]; image_optimize?: 'auto' | 'off'; image_max_edge?: number }
@@ -937,6 +943,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   cliToken: 'POST /cli/token',
   collectionHealth: 'GET /me/collections/{slug}/health',
   comparePrices: 'GET /v1/pricing/compare',
+  connectClient: 'GET /me/connect/{client}',
   countTokens: 'POST /v1/messages/count_tokens',
   createAgent: 'POST /v1/me/agents',
   createAgentConsole: 'POST /me/agents',

@@ -55,7 +55,8 @@ function requestOf(name: OperationName, options: Given = {}): { method: string; 
   return { method, url: query.size === 0 ? path : `${path}?${query}`, init: { headers, credentials: 'same-origin', ...body, ...signal } }
 }
 
-async function send(url: string, init: RequestInit): Promise<Response> {
+/** Sends a request and remembers whether the gateway answers. Throws an ApiError when it does not. */
+export async function send(url: string, init: RequestInit): Promise<Response> {
   try {
     const response = await fetch(url, init)
     connection.set('online')
@@ -66,18 +67,24 @@ async function send(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-function unreachable(cause: unknown): ApiError {
+/** Returns the error of a request that the gateway did not answer. */
+export function unreachable(cause: unknown): ApiError {
   connection.set('offline')
   return new ApiError('The gateway does not answer. Check your connection; what you typed is kept.', { status: 0, code: 'network', cause })
 }
 
 function refusalOf(response: Response, text: string): ApiError {
+  if (response.status !== 401) return errorOf(response, text)
+  session.set('ended')
+  return errorOf(response, text, 'Your session has ended. Sign in again; what you typed is kept.')
+}
+
+/** Returns the error that a reply of the gateway reports. `said` replaces its message. */
+export function errorOf(response: Response, text: string, said?: string): ApiError {
   const { message, code } = envelopeOf(text)
-  const isEnded = response.status === 401
-  if (isEnded) session.set('ended')
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   if (response.status === 429 && Number.isFinite(retryAfter)) waits.set(Date.now() + retryAfter * 1000)
-  return new ApiError(isEnded ? 'Your session has ended. Sign in again; what you typed is kept.' : (message ?? `The gateway answered ${response.status}.`), {
+  return new ApiError(said ?? message ?? `The gateway answered ${response.status}.`, {
     status: response.status,
     code: code ?? 'unknown',
     requestId: response.headers.get('x-request-id'),

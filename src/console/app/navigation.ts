@@ -31,6 +31,7 @@ export const navigation: readonly NavGroup[] = [
       { to: '/agents', label: 'Agents', icon: 'agent', letter: 'a', isOnPhone: true },
       { to: '/usage', label: 'Usage', icon: 'usage', letter: 'u', isOnPhone: true },
       { to: '/calls', label: 'Calls', icon: 'list', letter: 'c' },
+      { to: '/playground', label: 'Playground', icon: 'chat', letter: 'p' },
     ],
   },
   { title: 'Access', entries: [{ to: '/keys', label: 'Keys', icon: 'key', letter: 'k', isOnPhone: true }] },

@@ -42,6 +42,8 @@ const paths = {
   webhook: 'M6 5.5a2 2 0 1 1 2.9 1.8l2 3.4M5.5 11H10M5.2 10.8 7.3 7M4 13a2 2 0 1 0 0-4M12 13a2 2 0 1 0 0-4',
   settings: 'M2.5 4.5h6M11.5 4.5h2M10 3v3M2.5 11.5h2M7.5 11.5h6M6 10v3',
   shield: 'M8 2 13 4v4c0 3-2 5-5 6-3-1-5-3-5-6V4z',
+  chat: 'M2.5 3h11v8h-6L4 13.5V11H2.5zM5.5 6h5M5.5 8.2h3',
+  stop: 'M4 4h8v8H4z',
   menu: 'M2.5 4.5h11M2.5 8h11M2.5 11.5h11',
 } as const
 

@@ -25,8 +25,9 @@ export function useCommands(me: Me): readonly Command[] {
         run: () => theme.set(value),
       }),
     )
+    const start: Command = { id: 'start', label: 'Get started', group: 'Help', icon: 'play', run: () => void navigate({ to: '/start' }) }
     const help: Command = { id: 'help', label: 'Keyboard shortcuts', group: 'Help', icon: 'info', keys: '?', run: () => openWindow.set('help') }
     const leave: Command = { id: 'sign-out', label: 'Sign out', group: 'Account', icon: 'leave', run: () => void signOut() }
-    return [...ofPage, ...pages, ...themes, help, leave]
+    return [...ofPage, ...pages, ...themes, start, help, leave]
   }, [me, navigate, ofPage])
 }

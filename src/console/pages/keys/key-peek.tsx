@@ -13,6 +13,7 @@ import { CopyButton } from '../../ui/forms/copy.tsx'
 import { InlineError } from '../../ui/layout/error-panel.tsx'
 import { Peek } from '../../ui/overlays/peek.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
+import { ConnectWithKey } from './connect-with-key.tsx'
 import { actsOf, type KeyAct } from './key-acts.tsx'
 import { changesOf, isReady, LimitFields, limitsOf } from './limit-fields.tsx'
 import { stateOf, text } from './text.ts'
@@ -40,6 +41,8 @@ function KnownKey({ apiKey, onAct, onClose }: KeyPeekProps & { readonly apiKey: 
   const me = useMe()
   const isAdmin = hasRole(me, 'admin')
   const owners = useOwners()
+  const [isConnecting, setConnecting] = useState(false)
+  const isWorking = apiKey.state === 'active' || apiKey.state === 'notice'
   const acts = actsOf({ apiKey, isAdmin, isOwn: apiKey.owner?.uid === me.user.id })
   return (
     <Peek
@@ -51,8 +54,13 @@ function KnownKey({ apiKey, onAct, onClose }: KeyPeekProps & { readonly apiKey: 
       }
       onClose={onClose}
       actions={
-        acts.length > 0 && (
+        (acts.length > 0 || isWorking) && (
           <>
+            {isWorking && (
+              <Button icon="link" onClick={() => setConnecting(true)}>
+                {text.connect}
+              </Button>
+            )}
             {acts.includes('rotate') && (
               <Button icon="rotate" onClick={() => onAct(apiKey, 'rotate')}>
                 {text.rotate}
@@ -78,6 +86,7 @@ function KnownKey({ apiKey, onAct, onClose }: KeyPeekProps & { readonly apiKey: 
       }
     >
       <KeyFacts apiKey={apiKey} />
+      {isConnecting && <ConnectWithKey offersKey={false} onClose={() => setConnecting(false)} />}
       {isAdmin ? <EditLimits key={apiKey.id} apiKey={apiKey} /> : <p className="quiet">{text.membersOnly(owners)}</p>}
       <Fold title="Show as curl">
         <Code text={curlOf('changeKey', { path: { id: apiKey.id }, body: { budget_inr: apiKey.budget_inr } })} />

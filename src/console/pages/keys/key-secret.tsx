@@ -12,7 +12,7 @@ function clientsOf(origin: string, secret: string) {
     },
     { id: 'env', label: 'OpenAI SDK', text: `OPENAI_BASE_URL=${origin}/v1\nOPENAI_API_KEY=${secret}` },
     { id: 'python', label: 'Python', text: `from openai import OpenAI\n\nclient = OpenAI(base_url="${origin}/v1", api_key="${secret}")` },
-    { id: 'claude', label: 'Claude Code', text: `export BRIGADE_URL=${origin}\nexport BRIGADE_KEY=${secret}\nnpx brigade connect claude-code --write` },
+    { id: 'claude', label: 'Claude Code', text: `export BRIGADE=${origin}\nexport BRIGADE_KEY=${secret}\nnpx brigade connect claude-code --write` },
   ]
 }
 

@@ -15,6 +15,8 @@ import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
+import { text as connectText } from '../connect/text.ts'
+import { ConnectWithKey } from './connect-with-key.tsx'
 import { CreateKey } from './create-key.tsx'
 import { KeyFilters } from './filters/key-filters.tsx'
 import { type KeyAct, KeyActs } from './key-acts.tsx'
@@ -53,14 +55,20 @@ export function KeysPage() {
   const columns = useKeyColumns(act, nameOf)
   const isFiltered = Object.keys(filters).some(name => name !== 'sort')
   const isUnused = !isFiltered && keys.data?.length === 0 && !keys.hasNextPage
+  const [isConnecting, setConnecting] = useState(false)
   return (
     <Page
       title={text.title}
       intro={text.intro}
       actions={
-        <Button look="primary" icon="plus" onClick={create}>
-          {text.create}
-        </Button>
+        <>
+          <Button icon="link" onClick={() => setConnecting(true)}>
+            {connectText.title}
+          </Button>
+          <Button look="primary" icon="plus" onClick={create}>
+            {text.create}
+          </Button>
+        </>
       }
     >
       {!isUnused && <KeyFilters value={filters} onChange={filter} nameOf={nameOf} />}
@@ -102,6 +110,7 @@ export function KeysPage() {
       {openKey !== undefined && keys.data && (
         <KeyPeek key={openKey} apiKey={keys.data.find(({ id }) => id === openKey) ?? null} onAct={act} onClose={() => open(null)} />
       )}
+      {isConnecting && <ConnectWithKey offersKey onClose={() => setConnecting(false)} />}
       {isNew && <CreateKey onClose={() => open(null)} />}
       {dialog && <KeyDialogs open={dialog} onClose={() => setDialog(null)} onGone={() => open(null)} />}
     </Page>

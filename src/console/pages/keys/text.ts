@@ -63,6 +63,7 @@ export const text = {
   created: 'This is the only time that the key is shown. Copy it, or download it, before you close this.',
   rotatedTitle: (name: string): string => `${name} has a new secret`,
   rotated: (until: string): string => `This is the only time that it is shown. The old secret works until ${until}.`,
+  connect: 'Connect',
   rotate: 'Rotate',
   rotateTitle: 'Rotate the key',
   rotateAbout: (name: string): [string, string, string] => ['Give ', name, ' a new secret. Its id, limits, budget and spend stay.'],

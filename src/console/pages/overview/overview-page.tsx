@@ -38,9 +38,14 @@ export function OverviewPage() {
             icon="terminal"
             title={text.noCalls}
             action={
-              <LinkButton look="primary" icon="plus" to="/keys" search={{ new: true }}>
-                Create a key
-              </LinkButton>
+              <>
+                <LinkButton look="primary" icon="play" to="/start">
+                  {text.start}
+                </LinkButton>
+                <LinkButton icon="key" to="/keys" search={{ new: true }}>
+                  {text.createKey}
+                </LinkButton>
+              </>
             }
             command={text.firstCall(location.origin)}
           >

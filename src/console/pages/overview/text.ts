@@ -45,7 +45,9 @@ export const text = {
     journal_full: 'Usage waits to be written, and no more can be kept. Calls are refused.',
   },
   noCalls: 'Make your first call',
-  noCallsHint: 'A key lets a program call models. Then usage and spend appear here.',
+  noCallsHint: 'Four steps connect a program of yours. Then usage and spend appear here.',
+  start: 'Get started',
+  createKey: 'Create a key',
   firstCall: (origin: string): string =>
     `curl ${origin}/v1/chat/completions \\\n  -H "authorization: Bearer $BRIGADE_KEY" \\\n  -H "content-type: application/json" \\\n  -d '{"model":"auto","messages":[{"role":"user","content":"Hello"}]}'`,
   noKey: 'Calls without a key',

@@ -4,6 +4,7 @@ import { agentEndpoints } from '../../../agents/endpoints.ts'
 import { oauthEndpoints } from '../../../agents/federation/oauth-endpoints.ts'
 import { trustEndpoints } from '../../../agents/federation/trust-endpoints.ts'
 import { playgroundEndpoints } from '../../../agents/playground/playground-endpoints.ts'
+import { connectEndpoints } from '../../../connect/connect-endpoints.ts'
 import { mcpEndpoints } from '../../../mcp/endpoints.ts'
 import { mcpOAuthEndpoints } from '../../../mcp/oauth-endpoints.ts'
 import { appendEndpoints } from '../../../memory/endpoints/append-endpoints.ts'
@@ -16,8 +17,8 @@ import { shareEndpoints } from '../../../memory/endpoints/share-endpoints.ts'
 import { memoryUsageEndpoints } from '../../../memory/endpoints/usage-endpoints.ts'
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { accessEndpoints } from '../../access/endpoints.ts'
-import { invitationEndpoints } from '../../access/pages/invitation-endpoints.ts'
 import { sessionEndpoints } from '../../access/own-sessions/session-endpoints.ts'
+import { invitationEndpoints } from '../../access/pages/invitation-endpoints.ts'
 import { signInEndpoints } from '../../access/sign-in/sign-in-endpoints.ts'
 import { auditEndpoints } from '../../audit/audit-endpoints.ts'
 import { billingEndpoints } from '../../billing/billing-endpoints.ts'
@@ -87,6 +88,7 @@ export const endpointTable = {
   ...oauthEndpoints,
   ...childrenEndpoints,
   ...playgroundEndpoints,
+  ...connectEndpoints,
   ...memoryEndpoints,
   ...reconcileEndpoints,
   ...historyEndpoints,

@@ -20,13 +20,14 @@ import { text as shared, statuses } from '../text.ts'
 import { type AgentFamily, mayAct, useAgent, usePause, useWhomToAsk } from '../use-agents.ts'
 import './agent.css'
 import { type AgentTab, agentTabs, type TabProps } from '../agent-tabs.ts'
+import { ConnectTab } from './access/connect-tab.tsx'
+import { TokensTab } from './access/tokens-tab.tsx'
 import { CallsTab } from './calls-tab.tsx'
 import { FamilyTab } from './family-tab.tsx'
 import { MemoryTab } from './memory-tab.tsx'
 import { OverviewTab } from './overview-tab.tsx'
 import { RulesTab } from './rules-tab.tsx'
 import { text } from './text.ts'
-import { TokensTab } from './tokens-tab.tsx'
 
 const route = getRouteApi('/agents/$id')
 
@@ -70,7 +71,7 @@ function KnownAgent({ agent }: { readonly agent: AgentFamily }) {
       title={agent.name}
       above={<Crumbs agent={agent} />}
       intro={<Facts agent={agent} />}
-      actions={<Acts agent={agent} isMine={isMine} onEnd={() => setEnding(true)} />}
+      actions={<Acts agent={agent} isMine={isMine} onConnect={() => choose('connect')} onEnd={() => setEnding(true)} />}
     >
       {agent.status === 'paused' && <Note icon="pause">{text.pausedNote}</Note>}
       {agent.status === 'revoked' && <Note icon="info">{text.endedNote}</Note>}
@@ -89,6 +90,8 @@ function Tab({ tab, ...props }: TabProps & { readonly tab: AgentTab }) {
   switch (tab) {
     case 'overview':
       return <OverviewTab {...props} />
+    case 'connect':
+      return <ConnectTab {...props} />
     case 'family':
       return <FamilyTab {...props} />
     case 'tokens':
@@ -142,10 +145,11 @@ function Facts({ agent }: { readonly agent: AgentFamily }) {
 interface ActsProps {
   readonly agent: AgentFamily
   readonly isMine: boolean
+  readonly onConnect: () => void
   readonly onEnd: () => void
 }
 
-function Acts({ agent, isMine, onEnd }: ActsProps) {
+function Acts({ agent, isMine, onConnect, onEnd }: ActsProps) {
   const pause = usePause()
   const copy = (what: string): void =>
     void navigator.clipboard.writeText(what).then(
@@ -157,6 +161,13 @@ function Acts({ agent, isMine, onEnd }: ActsProps) {
     <>
       {isMine && agent.status !== 'revoked' && (
         <>
+          {!agent.playground && (
+            <span className="agent-connect">
+              <Button icon="link" onClick={onConnect}>
+                {text.connect}
+              </Button>
+            </span>
+          )}
           <Button icon={isPaused ? 'play' : 'pause'} isBusy={pause.isPending} onClick={() => pause.mutate({ id: agent.id, pause: !isPaused })}>
             {isPaused ? shared.resume : shared.pause}
           </Button>

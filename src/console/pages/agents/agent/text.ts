@@ -11,7 +11,10 @@ const idsText = (ids: readonly string[]): string => listOf.format(ids.length > n
 
 /** Texts of the page of an agent. */
 export const text = {
-  tabs: { overview: 'Overview', family: 'Family', tokens: 'Tokens', memory: 'Memory', calls: 'Calls', rules: 'Rules' } satisfies Record<AgentTab, string>,
+  tabs: { overview: 'Overview', connect: 'Connect', family: 'Family', tokens: 'Tokens', memory: 'Memory', calls: 'Calls', rules: 'Rules' } satisfies Record<
+    AgentTab,
+    string
+  >,
   crumbs: 'Agents above',
   ownedBy: (name: string | null): string => (name === null ? 'Nobody owns it' : `Owned by ${name}`),
   you: 'you',
@@ -84,14 +87,20 @@ export const text = {
     { value: '60', label: '1 minute' },
   ],
   key: 'Bound to your key',
-  keyHint: 'The limits of the key apply to the token, too, and the token ends with it. Only your keys for everything can bind.',
-  noKey: 'A token is bound to a key of yours that may do everything. You have none among the newest keys.',
+  keyHint: 'The limits of the key apply to the token, too, and the token ends with it.',
+  noKey: 'A token is bound to a key of yours, whose limits apply and with which it ends. You have none among the newest keys.',
+  noKeyMake: 'The new key calls models, manages nothing, and ends after 30 days.',
   makeKey: 'Make a key for tokens',
-  keyName: 'For agent tokens',
-  keyMade: 'The key is ready. Its secret is not shown, because tokens need its id only.',
+  keyName: (agent: string): string => `Tokens of ${agent}`,
+  keyMade: (name: string): string => `${name} is ready`,
+  keySecret:
+    'Tokens need only the id of the key, so you may close this. This is the only time that its secret is shown. With it, a program calls models without a token.',
   minted: (name: string): string => `A token of ${name}`,
   mintedAbout: (until: string): string => `This is the only time that the token is shown. It ends at ${until}.`,
   notYoursMint: 'Nobody gets tokens of this agent but the person whose playground it is.',
+  connect: 'Connect',
+  connectNote: 'With its budget and its rules',
+  playgroundConnect: 'The console alone calls as this agent. Make another agent for a program.',
   endedMint: 'An agent that has ended gets no tokens.',
   refresh: 'A program gets new tokens by itself with the toolkit, or with the command line:',
   verify: 'Verify a token elsewhere',
