@@ -4,11 +4,12 @@ import { agentsRoute } from '../pages/agents/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
 import { galleryRoute } from '../pages/gallery/route.ts'
 import { keysRoute } from '../pages/keys/route.ts'
+import { memoryRoute } from '../pages/memory/route.ts'
 import { overviewRoute } from '../pages/overview/route.ts'
 import { usageRoute } from '../pages/usage/route.ts'
 import { rootRoute } from './root-route.tsx'
 
-const routeTree = rootRoute.addChildren([overviewRoute, agentsRoute, agentRoute, usageRoute, callsRoute, keysRoute, galleryRoute])
+const routeTree = rootRoute.addChildren([overviewRoute, agentsRoute, agentRoute, memoryRoute, usageRoute, callsRoute, keysRoute, galleryRoute])
 
 /** The router of the console. Filters are in the address, typed by `validateSearch` of each route. */
 export const router = createRouter({ routeTree, basepath: '/console', defaultPreload: 'intent', scrollRestoration: true })
