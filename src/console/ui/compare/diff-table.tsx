@@ -41,6 +41,14 @@ export function DiffTable({ before, after, beforeName, afterName }: DiffTablePro
     <div className="diff-frame" tabIndex={0} role="group" aria-label="Comparison">
       <table className={isWide ? 'diff diff-wide' : 'diff'}>
         <caption className="visually-hidden">{summary}</caption>
+        {isWide && (
+          <colgroup>
+            <col className="diff-col-number" />
+            <col />
+            <col className="diff-col-number" />
+            <col />
+          </colgroup>
+        )}
         <thead>
           {isWide ? (
             <tr>

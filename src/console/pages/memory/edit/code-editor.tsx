@@ -62,7 +62,7 @@ function stateOf({ text, label, isMarkdown }: Pick<CodeEditorProps, 'text' | 'la
       highlightSpecialChars(),
       highlightActiveLine(),
       EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'true', autocapitalize: 'sentences' }),
+      EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0', spellcheck: 'true', autocapitalize: 'sentences' }),
       keymap.of([{ key: 'Mod-s', run: save, preventDefault: true }, ...defaultKeymap, ...historyKeymap]),
       EditorView.updateListener.of(update => {
         if (update.docChanged) now.current.onChange(!update.state.doc.eq(start.doc))

@@ -19,14 +19,14 @@ export function Rendered({ path, text }: { readonly path: string; readonly text:
       ) : (
         children
       )
-      const key = linkedKey(path, address)
+      const target = webAddress(address)
+      const key = target === null ? linkedKey(path, address) : null
       if (key !== null)
         return (
           <Link to="/memory/$" params={{ _splat: key }}>
             {content}
           </Link>
         )
-      const target = webAddress(address)
       return target === null ? (
         <span title={address}>{content}</span>
       ) : (
