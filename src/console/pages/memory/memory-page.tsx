@@ -1,7 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo, useState } from 'react'
-import { apiQuery } from '../../api/queries.ts'
+import { apiErrorOf } from '../../api/api-error.ts'
 import { usePageCommands } from '../../app/commands/command-list.ts'
 import { Empty } from '../../ui/layout/empty.tsx'
 import { Boundary, ErrorPanel } from '../../ui/layout/error-panel.tsx'
@@ -31,17 +30,18 @@ const route = getRouteApi('/memory/$')
 export function MemoryPage() {
   const { _splat: path = '' } = route.useParams()
   const search = route.useSearch()
-  const store = useQuery(apiQuery('getStoreConsole'))
-  if (store.data?.configured) return <Memory path={path} search={search} />
+  const { query, places } = usePlaces()
+  if (places !== undefined) return <Memory places={places} path={path} search={search} />
+  const isOff = query.isError && apiErrorOf(query.error).code === 'memory_not_configured'
   return (
     <Page title={text.title} intro={text.intro}>
       <Panel>
-        {store.data ? (
+        {isOff ? (
           <Empty icon="memory" title={text.offTitle} command={text.offCommand}>
             {text.off}
           </Empty>
-        ) : store.isError ? (
-          <ErrorPanel error={store.error} onRetry={() => void store.refetch()} />
+        ) : query.isError ? (
+          <ErrorPanel error={query.error} onRetry={() => void query.refetch()} />
         ) : (
           <Skeleton lines={6} />
         )}
@@ -51,13 +51,13 @@ export function MemoryPage() {
 }
 
 interface MemoryProps {
+  readonly places: Places
   readonly path: string
   readonly search: MemorySearch
 }
 
-function Memory({ path, search }: MemoryProps) {
+function Memory({ places, path, search }: MemoryProps) {
   const navigate = useNavigate()
-  const { query, places } = usePlaces()
   const found = useAtPath(places, path, search.new === true)
   const [isNew, setNew] = useState(false)
   const open = useCallback((to: string) => void navigate({ to: '/memory/$', params: { _splat: to }, search: {} }), [navigate])
@@ -65,12 +65,6 @@ function Memory({ path, search }: MemoryProps) {
   const folder = isFolder && path !== '' ? `${path}/` : folderOf(path)
   usePageCommands(useMemo(() => [{ id: 'new-memory', label: text.newFile, group: text.title, icon: 'plus' as const, keys: 'n', run: () => setNew(true) }], []))
   const isWide = search.from !== undefined && search.q === undefined
-  if (places === undefined)
-    return (
-      <Page title={text.title} intro={text.intro}>
-        <Panel>{query.isError ? <ErrorPanel error={query.error} onRetry={() => void query.refetch()} /> : <Skeleton lines={6} />}</Panel>
-      </Page>
-    )
   return (
     <div className={['memory', path === '' && search.q === undefined ? 'memory-top' : '', isWide ? 'memory-wide' : ''].join(' ')}>
       <section className="memory-side" aria-label={text.tree}>
@@ -93,7 +87,6 @@ function Memory({ path, search }: MemoryProps) {
 }
 
 interface ViewProps extends MemoryProps {
-  readonly places: Places
   readonly found: ReturnType<typeof useAtPath>
   readonly onNew: () => void
 }

@@ -58,8 +58,8 @@ export function useFolder(prefix: string) {
 export type AtPath = 'object' | 'folder'
 
 /** Returns what is at a path. The list of its folder says it, which the tree reads anyway. A path that is in no list is taken for an object. */
-export function useAtPath(places: Places | undefined, path: string, isNew: boolean) {
-  const isKnown = places === undefined || isNew || isFixedFolder(places, path)
+export function useAtPath(places: Places, path: string, isNew: boolean) {
+  const isKnown = isNew || isFixedFolder(places, path)
   const above = useQuery({ ...levelQuery(folderOf(path)), enabled: !isKnown })
   const inList =
     above.data === undefined ? null : above.data.keys.some(({ key }) => key === path) ? 'object' : above.data.prefixes?.includes(`${path}/`) ? 'folder' : null
