@@ -12,7 +12,7 @@ const platform = '^src/platform/'
 /** The web console: programs for a browser, which a build of its own makes. */
 const webConsole = '^src/console/'
 /** Packages that the build puts into the console. They are development packages, because a gateway needs none of them to run. */
-const browserPackages = '(^|node_modules/)(react|react-dom|@tanstack/[^/]+)(/|$)'
+const browserPackages = '(^|node_modules/)(react|react-dom|@tanstack/[^/]+|@codemirror/[^/]+|@lezer/[^/]+|diff)(/|$)'
 
 /** Domain folder (below src/) -> the domain folders that it may import. Platform, wire and providers are open to all of them. */
 const peers = {
@@ -218,7 +218,7 @@ module.exports = {
       from: { path: '^src/' },
       to: { path: '^(test|bench|scripts)/' },
     },
-    packageRule('browser', 'react|react-dom|@tanstack/[^/]+', webConsole),
+    packageRule('browser', 'react|react-dom|@tanstack/[^/]+|@codemirror/[^/]+|@lezer/[^/]+|diff', webConsole),
     packageRule('pg', 'pg|pg-[^/]+', '^src/platform/db/postgres/'),
     packageRule('pglite', '@electric-sql/[^/]+', '^src/platform/db/embedded/'),
     packageRule('express', 'express', '^src/(gateway/http/|mcp/transport\\.ts$)'),

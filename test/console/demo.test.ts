@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { istDay } from '../../src/platform/values/ist-time.ts'
 import { type StartedProgram, startProgram } from '../harness/started-program.ts'
 import { until } from '../harness/until.ts'
-import { program as browserProgram, openPage, startBrowser, type Theme } from './browser.ts'
+import { program as browserProgram, openPage, settled, startBrowser, type Theme } from './browser.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const cli = join(root, 'dist', 'cli', 'brigade.js')

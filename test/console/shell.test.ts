@@ -80,8 +80,8 @@ describe.skipIf(program === null)(suiteName('the shell of the console'), { timeo
   test('a phone has a bar at the bottom, and a menu gives the focus back when it closes', async () => {
     const opened = await openPage(browser, app, '/console', { cookie, size: 'narrow' })
     const { page } = opened
-    await page.getByRole('navigation', { name: 'Pages, short' }).getByRole('link', { name: 'Keys' }).click()
-    await page.waitForURL(/\/console\/keys/)
+    await page.getByRole('navigation', { name: 'Pages, short' }).getByRole('link', { name: 'Usage' }).click()
+    await page.waitForURL(/\/console\/usage/)
     const button = page.getByRole('button', { name: /Test Org/ }).filter({ visible: true })
     await button.press('Enter')
     await page

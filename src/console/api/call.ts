@@ -8,7 +8,7 @@ export type ReplyOf<N extends OperationName> = Operations[N]['reply']
 
 /** What a call sends: path parameters, query and JSON body, as the operation takes them. */
 type InputOf<N extends OperationName> = Omit<Operations[N], 'reply'>
-export type CallOptions<N extends OperationName> = InputOf<N> & { readonly ifMatch?: string; readonly signal?: AbortSignal }
+export type CallOptions<N extends OperationName> = InputOf<N> & { readonly ifMatch?: string; readonly ifNoneMatch?: '*'; readonly signal?: AbortSignal }
 /** The options may be left out when nothing in them is required. */
 export type OptionsArgument<N extends OperationName> = Record<string, never> extends InputOf<N> ? [options?: CallOptions<N>] : [options: CallOptions<N>]
 
@@ -17,6 +17,7 @@ interface Given {
   readonly query?: Readonly<Record<string, unknown>>
   readonly body?: unknown
   readonly ifMatch?: string
+  readonly ifNoneMatch?: '*'
   readonly signal?: AbortSignal
 }
 
@@ -50,6 +51,7 @@ function requestOf(name: OperationName, options: Given = {}): { method: string; 
   const headers: Record<string, string> = { accept: 'application/json' }
   if (options.body !== undefined) headers['content-type'] = 'application/json'
   if (options.ifMatch !== undefined) headers['if-match'] = options.ifMatch
+  if (options.ifNoneMatch !== undefined) headers['if-none-match'] = options.ifNoneMatch
   const body = options.body === undefined ? {} : { body: JSON.stringify(options.body) }
   const signal = options.signal === undefined ? {} : { signal: options.signal }
   return { method, url: query.size === 0 ? path : `${path}?${query}`, init: { headers, credentials: 'same-origin', ...body, ...signal } }
@@ -73,7 +75,8 @@ export function unreachable(cause: unknown): ApiError {
   return new ApiError('The gateway does not answer. Check your connection; what you typed is kept.', { status: 0, code: 'network', cause })
 }
 
-function refusalOf(response: Response, text: string): ApiError {
+/** Returns the error of a reply that is not a success. A 401 ends the session of this page. */
+export function refusalOf(response: Response, text: string): ApiError {
   if (response.status !== 401) return errorOf(response, text)
   session.set('ended')
   return errorOf(response, text, 'Your session has ended. Sign in again; what you typed is kept.')

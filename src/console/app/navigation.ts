@@ -29,10 +29,11 @@ export const navigation: readonly NavGroup[] = [
     entries: [
       { to: '/', label: 'Overview', icon: 'overview', letter: 'o', isOnPhone: true },
       { to: '/agents', label: 'Agents', icon: 'agent', letter: 'a', isOnPhone: true },
+      { to: '/memory', label: 'Memory', icon: 'memory', letter: 'm', isOnPhone: true },
       { to: '/usage', label: 'Usage', icon: 'usage', letter: 'u', isOnPhone: true },
       { to: '/calls', label: 'Calls', icon: 'list', letter: 'c' },
       { to: '/playground', label: 'Playground', icon: 'chat', letter: 'p' },
     ],
   },
-  { title: 'Access', entries: [{ to: '/keys', label: 'Keys', icon: 'key', letter: 'k', isOnPhone: true }] },
+  { title: 'Access', entries: [{ to: '/keys', label: 'Keys', icon: 'key', letter: 'k' }] },
 ]

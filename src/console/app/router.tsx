@@ -4,13 +4,25 @@ import { agentsRoute } from '../pages/agents/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
 import { galleryRoute } from '../pages/gallery/route.ts'
 import { keysRoute } from '../pages/keys/route.ts'
+import { memoryRoute } from '../pages/memory/route.ts'
 import { overviewRoute } from '../pages/overview/route.ts'
 import { playgroundRoute } from '../pages/playground/route.ts'
 import { startRoute } from '../pages/start/route.ts'
 import { usageRoute } from '../pages/usage/route.ts'
 import { rootRoute } from './root-route.tsx'
 
-const routeTree = rootRoute.addChildren([overviewRoute, agentsRoute, agentRoute, usageRoute, callsRoute, keysRoute, playgroundRoute, startRoute, galleryRoute])
+const routeTree = rootRoute.addChildren([
+  overviewRoute,
+  agentsRoute,
+  agentRoute,
+  memoryRoute,
+  usageRoute,
+  callsRoute,
+  keysRoute,
+  playgroundRoute,
+  startRoute,
+  galleryRoute,
+])
 
 /** The router of the console. Filters are in the address, typed by `validateSearch` of each route. */
 export const router = createRouter({ routeTree, basepath: '/console', defaultPreload: 'intent', scrollRestoration: true })

@@ -44,6 +44,12 @@ const paths = {
   shield: 'M8 2 13 4v4c0 3-2 5-5 6-3-1-5-3-5-6V4z',
   chat: 'M2.5 3h11v8h-6L4 13.5V11H2.5zM5.5 6h5M5.5 8.2h3',
   stop: 'M4 4h8v8H4z',
+  folder: 'M2 4.5h4.5L8 6h6v7H2z',
+  file: 'M4 2.5h5.5L12 5v8.5H4zM9.5 2.5V5H12',
+  history: 'M3 4v3h3M3.3 7A5 5 0 1 1 3 9M8 5.5V8l2 1.5',
+  share: 'M8 9.5v-7M5 5l3-3 3 3M3 9v4.5h10V9',
+  promote: 'M8 13V4M4.5 7.5 8 4l3.5 3.5M4 13.5h8',
+  back: 'm9.5 4.5-3.5 3.5 3.5 3.5',
   menu: 'M2.5 4.5h11M2.5 8h11M2.5 11.5h11',
 } as const
 

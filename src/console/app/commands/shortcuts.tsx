@@ -9,7 +9,11 @@ import { type Command, openWindow } from './command-list.ts'
 /** How long the console waits for the letter after `g`. */
 const secondKeyMs = 1_200
 
-const isTyping = (target: EventTarget | null): boolean => target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null
+/** Returns whether the key goes into a text. The editor is in a shadow root, which the target of an event hides. */
+function isTyping(event: KeyboardEvent): boolean {
+  const [target] = event.composedPath()
+  return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null
+}
 
 /** Follows the keyboard: Ctrl-K and `/` open the palette, `?` the help, and the keys of a command run it. */
 export function useShortcuts(commands: readonly Command[]): void {
@@ -21,7 +25,7 @@ export function useShortcuts(commands: readonly Command[]): void {
         if (document.querySelector('dialog[open]:not(.palette)') === null) openWindow.set(openWindow.get() === 'palette' ? 'none' : 'palette')
         return
       }
-      const isElsewhere = event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector('dialog[open]') !== null
+      const isElsewhere = event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || document.querySelector('dialog[open]') !== null
       if (isElsewhere || letterKeys.get() === 'off') return
       const before = first.current
       first.current = null

@@ -52,6 +52,16 @@ export const count = (value: number): string => formatter({ maximumFractionDigit
 export const shortCount = (value: number): string =>
   Math.abs(value) < 10_000 ? count(value) : formatter({ notation: 'compact', maximumFractionDigits: 1 }).format(value)
 
+const kib = 1024
+
+/** Writes a number of bytes in little room: 512 B, 1.5 KB or 3.2 MB. A KB has 1,024 bytes. */
+export function bytesText(size: number): string {
+  if (size < kib) return `${count(size)} B`
+  const units = ['KB', 'MB', 'GB', 'TB'] as const
+  const power = Math.min(units.length, Math.floor(Math.log(size) / Math.log(kib)))
+  return `${formatter({ maximumFractionDigits: 1 }).format(size / kib ** power)} ${units[power - 1]}`
+}
+
 /** Writes a share of 1 as percent. Below one percent it keeps a digit, so that a small share does not read as none. */
 export function percent(share: number): string {
   const isSmall = share > 0 && share < 0.01
