@@ -1,1 +1,0 @@
-import{c as e,kt as t,n,r}from"./numbers-DsLuCNCT.js";var i=t();function a({inr:t,isShort:a=!1}){return(0,i.jsx)(`span`,{className:`tabular`,title:n(t),children:a?e(t):r(t)})}export{a as t};

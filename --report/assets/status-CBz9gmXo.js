@@ -1,1 +1,0 @@
-import{C as e,kt as t}from"./numbers-DsLuCNCT.js";var n=t(),r={good:`good`,warn:`warn`,bad:`bad`,quiet:`pause`};function i({tone:t,children:i,title:a,icon:o=r[t]}){return(0,n.jsxs)(`span`,{className:`status status-${t}`,title:a,children:[(0,n.jsx)(e,{name:o,size:14}),i]})}function a({children:e}){return(0,n.jsx)(`span`,{className:`tag`,children:e})}export{a as n,i as t};
