@@ -5,7 +5,7 @@ import { api, type ReplyOf } from '../../../api/call.ts'
 import type { Column } from '../../../ui/data/table.tsx'
 import { Time } from '../../../ui/data/time.tsx'
 import { VirtualTable } from '../../../ui/data/virtual-table.tsx'
-import { count } from '../../../ui/format/numbers.ts'
+import { bytesText, count } from '../../../ui/format/numbers.ts'
 import { Empty } from '../../../ui/layout/empty.tsx'
 import { Loaded, Panel } from '../../../ui/layout/panel.tsx'
 import type { TabProps } from '../agent-tabs.ts'
@@ -14,11 +14,6 @@ import { text } from './text.ts'
 type Entry = ReplyOf<'listConsole'>['keys'][number]
 
 const pageSize = 50
-const kib = 1024
-
-/** Writes a number of bytes in little room. */
-const bytes = (size: number): string =>
-  size < kib ? `${count(size)} B` : size < kib * kib ? `${(size / kib).toFixed(1)} KB` : `${(size / kib / kib).toFixed(1)} MB`
 
 const columns: readonly Column<Entry>[] = [
   {
@@ -26,14 +21,25 @@ const columns: readonly Column<Entry>[] = [
     head: 'Key',
     isName: true,
     cell: ({ key }) => (
-      <Link to={`/memory/${key}` as '/'} className="cell-link memory-key">
+      <Link to="/memory/$" params={{ _splat: key }} className="cell-link memory-key">
         {key}
       </Link>
     ),
   },
   { key: 'modified', head: 'Written', cell: ({ modified }) => <Time at={modified} /> },
-  { key: 'size', head: 'Size', align: 'end', cell: ({ size }) => <span title={`${count(size)} bytes`}>{bytes(size)}</span> },
+  { key: 'size', head: 'Size', align: 'end', cell: ({ size }) => <span title={`${count(size)} bytes`}>{bytesText(size)}</span> },
   { key: 'for', head: 'For', isOnCards: false, cell: ({ author_name: name }) => name ?? <span className="quiet">–</span> },
+  {
+    key: 'versions',
+    head: text.memoryVersions,
+    align: 'end',
+    isOnCards: false,
+    cell: ({ key }) => (
+      <Link to="/memory/$" params={{ _splat: key }} search={{ view: 'history' }} className="cell-link" aria-label={text.memoryVersionsOf(key)}>
+        {text.memoryCompare}
+      </Link>
+    ),
+  },
 ]
 
 /** The objects whose last version the agent wrote. Each leads to its address in the memory. */

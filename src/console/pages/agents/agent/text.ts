@@ -118,6 +118,9 @@ export const text = {
 
   memory: 'Memory that it wrote',
   memoryNote: 'Last written by this agent',
+  memoryVersions: 'Versions',
+  memoryCompare: 'Compare',
+  memoryVersionsOf: (key: string) => `Compare the versions of ${key}`,
   memoryEmpty: 'It has written nothing',
   memoryHint: 'Agents keep notes with the tool memory_write, or with a token that may write memory.',
   memoryOff: 'Memory is not set up',

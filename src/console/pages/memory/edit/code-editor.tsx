@@ -64,6 +64,7 @@ function stateOf({ text, label, isMarkdown }: Pick<CodeEditorProps, 'text' | 'la
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0', spellcheck: 'true', autocapitalize: 'sentences' }),
       keymap.of([{ key: 'Mod-s', run: save, preventDefault: true }, ...defaultKeymap, ...historyKeymap]),
+      EditorView.domEventHandlers({ beforeinput: typeOver }),
       EditorView.updateListener.of(update => {
         if (update.docChanged) now.current.onChange(!update.state.doc.eq(start.doc))
       }),
@@ -72,6 +73,17 @@ function stateOf({ text, label, isMarkdown }: Pick<CodeEditorProps, 'text' | 'la
     ],
   })
   return start
+}
+
+/**
+ * Types over a selection. The browser would keep the look of the selected text in a style attribute, which the policy of the page blocks and reports.
+ */
+function typeOver(event: InputEvent, view: EditorView): boolean {
+  const { data, inputType, isComposing } = event
+  if (inputType !== 'insertText' || data === null || isComposing || view.state.selection.main.empty) return false
+  event.preventDefault()
+  view.dispatch(view.state.replaceSelection(data), { userEvent: 'input.type', scrollIntoView: true })
+  return true
 }
 
 /** Returns the end of lines that a text has, if it has only one kind. */

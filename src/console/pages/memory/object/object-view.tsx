@@ -15,7 +15,7 @@ import { HistoryView } from '../history/history-view.tsx'
 import { isMarkdownName, mayEdit, nameOf, type Places } from '../places.ts'
 import type { MemorySearch } from '../search-params.ts'
 import { text } from '../text.ts'
-import { type MemoryObject, objectQuery, useVersions, type Version } from '../use-memory.ts'
+import { type MemoryObject, objectQuery, useVersions } from '../use-memory.ts'
 import { Bytes } from './bytes.tsx'
 import { ObjectActs } from './object-acts.tsx'
 import { ObjectFacts } from './object-facts.tsx'
@@ -78,7 +78,7 @@ function ReadView({ places, path, search }: ObjectViewProps) {
         </Empty>
       ) : (
         <Loaded query={object} skeleton={<Skeleton lines={8} />}>
-          {data => <Content object={data} current={versions.data?.find(({ current }) => current)} isSource={view === 'source'} line={search.line ?? null} />}
+          {data => <Content object={data} isSource={view === 'source'} line={search.line ?? null} />}
         </Loaded>
       )}
     </ObjectFrame>
@@ -87,16 +87,15 @@ function ReadView({ places, path, search }: ObjectViewProps) {
 
 interface ContentProps {
   readonly object: MemoryObject
-  readonly current: Version | undefined
   readonly isSource: boolean
   readonly line: number | null
 }
 
-function Content({ object, current, isSource, line }: ContentProps) {
+function Content({ object, isSource, line }: ContentProps) {
   const me = useMe()
   const { key, text: content } = object
   // An agent of the person is somebody else, too: nobody has read what it wrote.
-  const isOwn = current?.author?.user === String(me.user.id) && current.author.agent === undefined
+  const isOwn = object.meta.get('user') === String(me.user.id) && !object.meta.has('agent')
   const isLong = content !== null && content.length > renderedCharsMax
   const isRendered = !isSource && isMarkdownName(key) && !isLong
   return (

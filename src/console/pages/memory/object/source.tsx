@@ -11,7 +11,10 @@ const lineCharsMax = 4_000
 export function Source({ content, line }: { readonly content: string; readonly line: number | null }) {
   const marked = useRef<HTMLSpanElement>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: another line comes into view.
-  useEffect(() => marked.current?.scrollIntoView({ block: 'center' }), [line])
+  useEffect(() => {
+    // The call returns a promise in some browsers, which is no clean-up.
+    void marked.current?.scrollIntoView({ block: 'center' })
+  }, [line])
   const lines = content.split('\n')
   const start = line !== null && lines.length > linesMax ? Math.max(0, Math.min(line - linesBefore, lines.length - linesMax)) : 0
   const shown = lines.slice(start, start + linesMax)
