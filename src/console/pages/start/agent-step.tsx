@@ -34,8 +34,8 @@ interface AgentStepProps {
 /** The second step: a new agent with a budget, one that the person has, or none. */
 export function AgentStep({ onNext, onBack }: AgentStepProps) {
   const me = useMe()
-  const mine = useQuery(apiQuery('listAgentsConsole', { query: { owner: 'me', state: 'active', limit: 1 } }))
-  const hasAgents = (mine.data?.agents.length ?? 0) > 0
+  const mine = useQuery(apiQuery('listAgentsConsole', { query: { owner: 'me', state: 'active', limit: foundMax } }))
+  const hasAgents = mine.data?.agents.some(({ playground }) => !playground) ?? false
   const [kind, setKind] = useState<'new' | 'old'>('new')
   const [name, setName] = useState('')
   const [budget, setBudget] = useState(choiceOf(defaultBudgetInr))

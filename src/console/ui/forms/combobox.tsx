@@ -109,6 +109,10 @@ export function Combobox({ label, hint, placeholder, value, onChange, isMultiple
                 id={`${listId}-${index}`}
                 role="option"
                 aria-selected={index === active}
+                ref={element => {
+                  // The keys reach options below the part of the list that is in sight.
+                  if (isOpen && index === active) element?.scrollIntoView({ block: 'nearest' })
+                }}
                 onMouseDown={event => event.preventDefault()}
                 onClick={() => choose(option)}
               >
