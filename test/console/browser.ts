@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { buildConsoleIfChanged } from '../../scripts/build.mjs'
-import type { TestApp } from '../harness/app.ts'
+import { type TestApp, until } from '../harness/app.ts'
 
 const programs = [process.env['CHROMIUM'] ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 /** The browser of this machine. Null when there is none; .ci/run installs the one of Debian. */
@@ -107,3 +107,6 @@ export async function openPage(browser: Browser, app: Pick<TestApp, 'baseUrl'>, 
   await page.goto(app.baseUrl + path)
   return opened
 }
+
+/** Waits until no panel of the page loads. The stream of hints never ends, so the network is never idle. */
+export const settled = (page: Page): Promise<void> => until(async () => (await page.locator('[aria-busy=true]:not(button)').count()) === 0, 30_000)

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { istDay } from '../../src/platform/values/ist-time.ts'
 import { type StartedProgram, startProgram } from '../harness/started-program.ts'
 import { until } from '../harness/until.ts'
-import { program as browserProgram, openPage, startBrowser, type Theme } from './browser.ts'
+import { program as browserProgram, openPage, settled, startBrowser, type Theme } from './browser.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const cli = join(root, 'dist', 'cli', 'brigade.js')
@@ -142,7 +142,7 @@ describe('a demonstration that serves', () => {
         for (const theme of themes) {
           const opened = await openPage(browser, { baseUrl: demo.baseUrl }, path, { cookie: demo.cookies.owner, theme, size })
           await opened.page.getByText(ready).first().waitFor()
-          await opened.page.waitForLoadState('networkidle')
+          await settled(opened.page)
           const taken = await opened.page.screenshot()
           const file = `${name}-${theme}.png`
           if (isUpdate) writeFileSync(join(images, file), taken)

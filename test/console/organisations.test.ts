@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
-import { builtConsole, type ConsolePage, openPage, program, startBrowser, suiteName } from './browser.ts'
+import { builtConsole, type ConsolePage, openPage, program, settled, startBrowser, suiteName } from './browser.ts'
 
 /** Names that only one of the organisations has. Every object of an organisation contains its name. */
 const marks = ['Quartz', 'Basalt'] as const
@@ -74,7 +74,7 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
     for (const { path, isOther } of await visits(page)) {
       await page.goto(app.baseUrl + path)
       await page.getByRole('heading', { level: 1 }).or(page.getByText('There is no such page')).first().waitFor()
-      await page.waitForLoadState('networkidle')
+      await settled(page)
       const shown = (await page.locator('body').textContent()) + (await page.title())
       if (isOther) expect(shown, path).toMatch(/belongs to another organisation|not among those/)
       text += shown
@@ -115,7 +115,7 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
     ] as const) {
       const asOwner = await openedBy(owner, path)
       await asOwner.getByText(ready).first().waitFor()
-      await asOwner.waitForLoadState('networkidle')
+      await settled(asOwner)
       expect(await offered(asOwner), `the owner at ${path}`).toBeGreaterThan(0)
       const asMember = await openedBy(member, path)
       await asMember.getByText(ready).first().waitFor()

@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startApp, type TestApp, until } from '../harness/app.ts'
-import { builtConsole, type ConsolePage, openPage, program, type sizes, startBrowser, suiteName, type Theme } from './browser.ts'
+import { startApp, type TestApp } from '../harness/app.ts'
+import { builtConsole, type ConsolePage, openPage, program, settled, type sizes, startBrowser, suiteName, type Theme } from './browser.ts'
 import { clockBefore, makeUsage, namedModels } from './usage-days.ts'
 
 /** With this variable the tests write pictures of all pages into a folder. */
@@ -85,8 +85,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
       await opened.page.emulateMedia({ colorScheme: 'light' })
       await opened.page.goto(app.baseUrl + path.replace('{lead}', String(lead)))
       await opened.page.getByText(ready).first().waitFor()
-      // The stream of hints never ends, so the network is never idle.
-      await until(async () => (await opened.page.locator('[aria-busy=true]').count()) === 0, 30_000)
+      await settled(opened.page)
       for (const theme of ['light', 'dark'] as const satisfies readonly Theme[]) {
         const place = `${path}, ${theme}, ${size}`
         await opened.page.emulateMedia({ colorScheme: theme })
