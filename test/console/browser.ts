@@ -113,5 +113,5 @@ const settledMs = 30_000
 
 /** Resolves when no part of the page waits for the gateway. The network itself is never idle, because the stream of hints stays open. */
 export async function settled(page: Page): Promise<void> {
-  await until(async () => (await page.locator('[aria-busy=true]').count()) === 0, 'the page is loaded', settledMs)
+  await until(async () => (await page.locator('[aria-busy=true]:not(button)').count()) === 0, 'the page is loaded', settledMs)
 }

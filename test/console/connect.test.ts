@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../harness/app.ts'
-import { builtConsole, openPage, program, startBrowser, suiteName } from './browser.ts'
+import { builtConsole, openPage, program, settled, startBrowser, suiteName } from './browser.ts'
 
 describe.skipIf(program === null)(suiteName('connecting clients in the console'), { timeout: 120_000 }, () => {
   let app: TestApp
@@ -64,7 +64,7 @@ describe.skipIf(program === null)(suiteName('connecting clients in the console')
     const secret = (await panel.locator('.secret-text').textContent()) ?? ''
     const { keys } = (await app.call('GET', '/me/keys', undefined, { cookie: member.cookie })).json
     const key = keys.find(({ name }: { name: string }) => name === 'Tokens of minter')
-    await page.waitForLoadState('networkidle')
+    await settled(page)
     expect([key.scope, Math.round((Date.parse(key.expires_at) - Date.now()) / 86_400_000)]).toEqual(['inference', 30])
     expect(await panel.isVisible(), 'the list was read again, and the secret is still shown').toBe(true)
     await panel.getByRole('button', { name: 'I have stored it' }).click()

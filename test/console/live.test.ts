@@ -87,7 +87,7 @@ describe.skipIf(program === null)(suiteName('a console that stays up to date'), 
     await app.newKey({ name: 'Taken' })
     const opened = await openPage(browser, app, '/console/keys?new=true', { cookie, expected })
     const { page, context } = opened
-    const name = page.getByLabel('Name')
+    const name = page.getByLabel('Name', { exact: true })
     const create = page.getByRole('button', { name: 'Create key' })
     const kept = async (draft: string): Promise<void> => {
       expect(await name.inputValue()).toBe(draft)

@@ -7,7 +7,8 @@ import { type HintReader, listenForHints } from '../../harness/hint-reader.ts'
 import { until } from '../../harness/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
 
-const promisedMs = 1_000
+/** The promise is a second. A machine that runs other tests gets two more. */
+const promisedMs = 3_000
 
 describe('hints for open consoles', () => {
   let app: TestApp
@@ -247,6 +248,6 @@ test('open streams do not hold the end of a gateway', async () => {
   await until(() => reader.text().includes('connected'), 'the beginning')
   const startedMs = performance.now()
   await app.stop()
-  expect(performance.now() - startedMs).toBeLessThan(10_000)
+  expect(performance.now() - startedMs).toBeLessThan(30_000)
   await reader.ended()
 })
