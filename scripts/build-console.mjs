@@ -9,6 +9,8 @@ import { root, runAsMain } from './paths.mjs'
 
 const source = join(root, 'src', 'console')
 const compressible = /\.(html|js|css|svg|json|webmanifest)$/
+/** The best quality, 11, takes twice the processor time and saves 2 percent. */
+const brotliQuality = 10
 /** A compressed copy is kept only if it saves at least this share. */
 const worthShare = 0.9
 
@@ -86,7 +88,7 @@ function compressBelow(folder) {
     if (!entry.isFile() || !compressible.test(entry.name)) continue
     const path = join(entry.parentPath ?? entry.path, entry.name)
     const bytes = readFileSync(path)
-    const quality = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+    const quality = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
     for (const [ending, packed] of [
       ['br', brotliCompressSync(bytes, { params: quality })],
       ['gz', gzipSync(bytes, { level: 9 })],

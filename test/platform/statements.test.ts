@@ -18,6 +18,12 @@ const scopedBy = [/\borg_id = \$1::int\b/, /\binsert into \w+( as \w+)? \([^)]*\
 const exceptions: Readonly<Record<string, string>> = {
   'webhooks.count_backlog': 'for the operator, over the whole installation',
   'access.find_session': 'the hash of a presented cookie says which session it is',
+  'access.list_sessions': 'the sessions of the signed-in person, in all of their organisations',
+  'access.end_own_session': 'a session of the signed-in person, by the person and a digest of its id',
+  'access.end_other_sessions': 'all other sessions of the signed-in person',
+  'access.note_use_of_session': 'by the hash of the cookie of the caller',
+  'agents.find_holders': 'the control log names agents of any organisation; the result says whose each one is',
+  'keys.find_holders': 'the control log names keys of any organisation; the result says whose each one is',
   'access.revoke_session': 'by the hash of the cookie of the caller',
   'access.delete_old_sessions': 'sweep of what has run out',
   'access.take_cli_code': 'the hash of a code and its verifier say who asks; the code names its organisation',

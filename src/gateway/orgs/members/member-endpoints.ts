@@ -6,7 +6,7 @@ import { searchText, textOf } from '../../../platform/values/list-params.ts'
 import { rowId } from '../../../platform/values/row-id.ts'
 import { reader, signedIn } from '../accounts/signed-in.ts'
 import { type InvitationResult, type Invitations, invitedTogetherMax, type OwnInvitation, type Pending, roleOfName } from './invitations.ts'
-import { memberSorts } from './member-list.ts'
+import { memberSorts } from './member-list-queries.ts'
 import type { ListedMember, Members } from './members.ts'
 
 const row = endpointOf<{ members: Members; invitations: Invitations }>()

@@ -1,12 +1,9 @@
 import { idOfCursor } from '../../../platform/db/bounded-page.ts'
-import { type Db, type Statement, statement } from '../../../platform/db/db.ts'
+import type { Db } from '../../../platform/db/db.ts'
 import { placeCursor, placeIn } from '../../../platform/db/list-cursor.ts'
 import type { Role } from '../../../platform/security/principal.ts'
+import { type MemberSort, memberLists, type PagedMember } from './member-list-queries.ts'
 import type { ListedMemberRow } from './member-queries.ts'
-
-/** The orders of a list of members. */
-export const memberSorts = ['created', 'name', 'email'] as const
-export type MemberSort = (typeof memberSorts)[number]
 
 /** The members that a request asks for. A field that is left out chooses all. */
 export interface MemberFilter {
@@ -18,31 +15,6 @@ export interface MemberFilter {
   readonly cursor?: string | undefined
 }
 
-interface PagedMember extends ListedMemberRow {
-  /** The value of the order as the database compares it. */
-  readonly sortValue: string
-}
-
-type ListParams = [orgId: number, text: string | null, role: Role | null, afterValue: string, afterUserId: number, limit: number]
-
-/** The value of each order. Members without a name are in the place of their address. */
-const values: Readonly<Record<MemberSort, string>> = { created: `''`, name: 'lower(coalesce(u.name, u.email))', email: 'lower(u.email)' }
-const listOf = (sort: MemberSort): Statement<ListParams, PagedMember> => {
-  const value = `(${values[sort]} collate "C")`
-  const after = sort === 'created' ? '$4::text is not null and m.user_id > $5::int' : `(${value}, m.user_id) > ($4::text, $5::int)`
-  return statement<ListParams, PagedMember>(
-    `orgs.list_members_by_${sort}`,
-    `select m.user_id as "userId", u.email, u.name, m.role, m.capabilities, ${value} as "sortValue"
-     from org_members m join users u on u.id = m.user_id
-     where m.org_id = $1::int and m.status = 'active' and ($3::text is null or m.role = $3::text)
-       and ($2::text is null or strpos(lower(coalesce(u.name, '')), lower($2::text)) > 0 or strpos(lower(u.email), lower($2::text)) > 0 or u.id::text = $2::text)
-       and ${after}
-     order by ${sort === 'created' ? '' : `${value}, `}m.user_id limit $6::int`,
-  )
-}
-/** MEMBERS_MAX bounds the rows that an order or a search reads, so that names and addresses need no index. */
-const lists: Readonly<Record<MemberSort, Statement<ListParams, PagedMember>>> = { created: listOf('created'), name: listOf('name'), email: listOf('email') }
-
 /** Returns a page of the members that a filter chooses, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
 export async function pageOfMembers(
   db: Db,
@@ -50,7 +22,7 @@ export async function pageOfMembers(
   { text, role, sort = 'created', limit, cursor }: MemberFilter,
 ): Promise<{ members: readonly ListedMemberRow[]; nextCursor: string | null }> {
   const after = cursor === undefined ? { value: '', id: 0 } : sort === 'created' ? { value: '', id: idOfCursor(cursor) ?? 0 } : placeIn(sort, cursor, 'name')
-  const rows = await db.many(lists[sort], orgId, text ?? null, role ?? null, after.value, after.id, limit + 1)
+  const rows = await db.many(memberLists[sort], orgId, text ?? null, role ?? null, after.value, after.id, limit + 1)
   const members = rows.slice(0, limit)
   const last = members.at(-1)
   return { members, nextCursor: rows.length > limit && last !== undefined ? cursorOf(sort, last) : null }

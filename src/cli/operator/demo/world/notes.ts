@@ -31,9 +31,9 @@ const records: readonly Note[] = [
     ],
   },
   {
-    key: 'org/records/house-style.md',
+    key: 'org/records/wording.md',
     author: 'Asha Rao',
-    title: 'House style',
+    title: 'Wording',
     lines: ['Begin with the subject.', 'One idea in a sentence.', 'Numbers have units.', 'Link the source of every figure.', 'Prefer short words.'],
   },
   {
