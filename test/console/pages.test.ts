@@ -96,7 +96,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
       for (const { name, path, ready } of pages) {
         const place = `${path}, ${theme}, ${size}`
         await opened.page.goto(app.baseUrl + path.replace('{lead}', String(lead)))
-        await opened.page.getByText(ready).first().waitFor()
+        await opened.page.getByText(ready).filter({ visible: true }).first().waitFor()
         await settled(opened.page)
         await picture(opened, `${name}-${theme}-${size}`)
         expect.soft(await opened.axe(theme === 'dark' ? ['color-contrast'] : undefined), place).toEqual([])

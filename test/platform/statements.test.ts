@@ -19,7 +19,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'webhooks.count_backlog': 'for the operator, over the whole installation',
   'access.find_session': 'the hash of a presented cookie says which session it is',
   'access.list_sessions': 'the sessions of the signed-in person, in all of their organisations',
-  'access.end_own_session': 'a session of the signed-in person, by the person and a digest of its id',
+  'access.end_own_session': 'a session of the signed-in person, by the person and its id',
   'access.end_other_sessions': 'all other sessions of the signed-in person',
   'access.note_use_of_session': 'by the hash of the cookie of the caller',
   'agents.find_holders': 'the control log names agents of any organisation; the result says whose each one is',
