@@ -68,7 +68,9 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
     const { page } = opened
     const answers: Promise<string>[] = []
     page.on('response', response => {
-      if (new URL(response.url()).pathname.startsWith('/me')) answers.push(response.text().catch(() => ''))
+      const { pathname } = new URL(response.url())
+      // The stream of hints has no end, and no data.
+      if (pathname.startsWith('/me') && pathname !== '/me/events') answers.push(response.text().catch(() => ''))
     })
     let text = ''
     for (const { path, isOther } of await visits(page)) {
@@ -85,8 +87,7 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
   }
 
   test('CONS-15 on every page and in every answer of two organisations, an owner and a member see nothing of the other organisation, also by its ids', async () => {
-    // Each organisation is seen from the other one: by an owner here, by a member there.
-    for (const person of people.filter(({ mark, role }) => role === (mark === marks[0] ? 'owner' : 'member'))) {
+    for (const person of people) {
       const other = marks.find(mark => mark !== person.mark) as Mark
       const { text, faults } = await seenBy(person, async page => {
         await page.getByRole('navigation', { name: 'Pages' }).first().waitFor()
