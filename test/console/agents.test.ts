@@ -28,7 +28,7 @@ describe.skipIf(program === null)(suiteName('agents in the console'), { timeout:
     throw new Error(`no Tab reaches ${name}`)
   }
 
-  test('an agent is created with a budget, paused, resumed and ended by keyboard alone, and its end needs the name', async () => {
+  test('CONS-05 an agent is created with a budget, paused, resumed and ended by keyboard alone, and its end needs the name', async () => {
     const cookie = await app.signIn()
     const opened = await openPage(browser, app, '/console/agents', { cookie })
     const { page } = opened
@@ -138,7 +138,7 @@ describe.skipIf(program === null)(suiteName('agents in the console'), { timeout:
     await opened.context.close()
   })
 
-  test('the end names the children that end too, and the family has a tree in which a child is made', async () => {
+  test('CONS-05 the end names the children that end too, and the family has a tree in which a child is made', async () => {
     const cookie = await app.signIn()
     const parent = await make(cookie, { name: 'head' })
     const opened = await openPage(browser, app, `/console/agents/${parent.id}?tab=family`, { cookie })
@@ -163,7 +163,7 @@ describe.skipIf(program === null)(suiteName('agents in the console'), { timeout:
     await opened.context.close()
   })
 
-  test('a token with fewer scopes is shown once, works, and does no more than it says', async () => {
+  test('CONS-05 a token with fewer scopes is shown once, works, and does no more than it says', async () => {
     const cookie = await app.signIn()
     await app.newKey({ name: 'For everything' })
     const { id } = await make(cookie, { name: 'reader' })
