@@ -30,21 +30,29 @@ export interface HubDeps {
   readonly readable: (principal: SessionPrincipal, keys: readonly string[]) => Promise<readonly string[]>
 }
 
+/** A topic, and who may receive it. */
+interface Offer {
+  readonly topic: string
+  readonly audience: Audience
+}
+
 /** How long changes are gathered. */
 const gatherMs = 100
 /** The pause after a round that failed, for example because the database is away. */
 const failedMs = 2_000
 /** How often every stream checks its session, because a session may expire while nothing happens. */
 const checkEveryMs = 15_000
-/** Maximum number of agents, of keys and of memory objects that change in one gathering. Beyond it, the streams are told to read everything again. */
+/** Maximum number of agents, of keys, of memory objects and of topics of an organisation in one gathering. Beyond it, streams are told to read everything again. */
 const gatheredMax = 500
 /** Number of streams after which other work runs. */
-const streamsPerTurn = 100
+const streamsPerTurn = 50
 
 export class HintHub {
   readonly #deps: HubDeps
   /** Ids of changed agents and keys whose holders are not known yet. */
   readonly #unheld = { agent: new Set<number>(), key: new Set<number>() }
+  /** What changed in each organisation, or in the installation (null), since the last round. */
+  readonly #offered = new Map<number | null, Map<string, Offer>>()
   /** Keys of changed memory objects by organisation. */
   readonly #objects = new Map<number, Set<string>>()
   #cancel: (() => void) | null = null
@@ -114,6 +122,7 @@ export class HintHub {
     if (this.#deps.streams.size === 0) {
       this.#stopChecks?.()
       this.#stopChecks = null
+      this.#offered.clear()
     } else this.#stopChecks ??= this.#deps.clock.every(checkEveryMs, () => void this.#checkAll())
   }
 
@@ -131,9 +140,21 @@ export class HintHub {
     else this.#offer(orgId, resetTopic, 'everyone')
   }
 
+  /** Keeps an offer for the next round. Beyond the maximum, the streams of the organisation are told to read everything again. */
   #offer(orgId: number | null, topic: string, audience: Audience): void {
-    const { streams } = this.#deps
-    for (const stream of (orgId === null ? streams.all() : streams.ofOrg(orgId)) ?? []) if (isIn(stream.principal, audience)) stream.add(topic)
+    const offers = this.#offered.get(orgId) ?? new Map<string, Offer>()
+    this.#offered.set(orgId, offers)
+    if (offers.has(resetTopic)) return
+    if (topic === resetTopic || offers.size >= gatheredMax) {
+      offers.clear()
+      offers.set(resetTopic, { topic: resetTopic, audience: 'everyone' })
+    } else offers.set(`${topic} ${typeof audience === 'string' ? audience : audience.person}`, { topic, audience })
+  }
+
+  /** Gives a stream the offers of its organisation that it may receive. */
+  #give(stream: HintStream, offered: ReadonlyMap<number | null, ReadonlyMap<string, Offer>>): void {
+    for (const orgId of [null, stream.principal.orgId])
+      for (const { topic, audience } of offered.get(orgId)?.values() ?? []) if (isIn(stream.principal, audience)) stream.add(topic)
   }
 
   #plan(): void {
@@ -157,7 +178,7 @@ export class HintHub {
 
   #hasWork(): boolean {
     if (this.#deps.streams.size === 0) return false
-    if (this.#unheld.agent.size > 0 || this.#unheld.key.size > 0 || this.#objects.size > 0) return true
+    if (this.#unheld.agent.size > 0 || this.#unheld.key.size > 0 || this.#objects.size > 0 || this.#offered.size > 0) return true
     for (const stream of this.#deps.streams.all()) if (stream.hasWaiting) return true
     return false
   }
@@ -169,9 +190,12 @@ export class HintHub {
       this.#objects.delete(orgId)
       await this.#offerObjects(orgId, [...keys])
     }
+    const offered = new Map(this.#offered)
+    this.#offered.clear()
     const nowMs = this.#deps.clock.monotonicMs()
     let looked = 0
     for (const stream of [...this.#deps.streams.all()]) {
+      this.#give(stream, offered)
       if (stream.isDue(nowMs) && (await this.#isGood(stream))) stream.send(nowMs)
       looked++
       if (looked % streamsPerTurn === 0) await nextTurn()
