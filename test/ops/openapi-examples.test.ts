@@ -63,7 +63,7 @@ describe('the OpenAPI document of a gateway without settings', () => {
 
   test('says which calls stream, which take a form, and where the key of a messages call may be', () => {
     const streams = operations().flatMap(([path, , one]) => (one.responses['200']?.content['text/event-stream'] === undefined ? [] : [path]))
-    expect(streams.sort()).toEqual(['/v1/audio/speech', '/v1/audio/transcriptions', '/v1/chat/completions', '/v1/messages', '/v1/responses'])
+    expect(streams.sort()).toEqual(['/me/events', '/v1/audio/speech', '/v1/audio/transcriptions', '/v1/chat/completions', '/v1/messages', '/v1/responses'])
     const file = { type: 'string', format: 'binary' }
     expect(api.paths['/v1/images/edits']?.['post']?.requestBody?.content['multipart/form-data']?.schema['properties']).toMatchObject({
       image: file,
