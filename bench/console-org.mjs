@@ -38,7 +38,7 @@ export async function startLargeOrg(server, folder, { keys, agents, calls, objec
   const gateway = await startServer(null, [join(root, 'dist', 'main.js')], { env, cwd: root, ready: /listens on (http:\S+)/ })
   const url = gateway.match[1]
   await connectStore(url, made.key, store)
-  const { link } = await brigade(env, ['admin', 'sign-in', '--email', email])
+  const { url: link } = await brigade(env, ['admin', 'sign-in', '--email', email])
   const stop = async () => {
     await gateway.stop()
     await store.close()
