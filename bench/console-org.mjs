@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { root } from '../scripts/paths.mjs'
 import { runToEnd, startServer } from './child.mjs'
 import { fromHarness } from './from-test.mjs'
+import { newDatabase } from './postgres-run.mjs'
 import { fillEvents, fillNames } from './reports-events.mjs'
 
 const email = 'bench@example.test'
@@ -15,11 +16,7 @@ const brigade = async (env, words) => JSON.parse(await runToEnd(null, [join(root
 /** Fills a new database, and starts a gateway on it. Returns its address, and a link that signs the owner in. */
 export async function startLargeOrg(server, folder, { keys, agents, calls, objects }, say) {
   const { default: pg } = await import('pg')
-  const admin = new pg.Client({ connectionString: server })
-  await admin.connect()
-  await admin.query('create database bench_console')
-  await admin.end()
-  const databaseUrl = Object.assign(new URL(server), { pathname: '/bench_console' }).href
+  const databaseUrl = await newDatabase(server, 'bench_console')
   const { startS3Server } = await fromHarness('s3-server.ts', folder)
   const store = await startS3Server()
   const env = settingsOf(folder, databaseUrl, store)

@@ -3,16 +3,15 @@
  * a million calls and 50,000 objects of memory. It measures how long each page takes to its first paint and to its first rows, and the longest pause of the
  * page's thread while a person scrolls. README.md describes it. `--check` ends with exit code 1 when a bar is missed.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensure } from '../scripts/ensure.mjs'
 import { root } from '../scripts/paths.mjs'
-import { startPostgres } from '../scripts/postgres.mjs'
-import { killAll } from './child.mjs'
 import { measurePage, signedIn, startBrowser } from './console-browser.mjs'
 import { startLargeOrg } from './console-org.mjs'
 import { machine } from './machine.mjs'
+import { onPostgres } from './postgres-run.mjs'
 import { median } from './statistics.mjs'
 
 /** Every page with a list, and the element that is there when its first row is drawn. The overview has sums only. */
@@ -71,14 +70,10 @@ function tableOf(results) {
 async function main() {
   const options = readOptions()
   if (!options.noBuild) await ensure()
-  const postgres = await startPostgres()
-  const folder = mkdtempSync(join(postgres.folder, 'bench-'))
-  const clear = async () => {
-    killAll()
-    await postgres.stop()
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  }
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void clear().finally(() => process.exit(1)))
+  await onPostgres((postgres, folder) => measure(options, postgres, folder))
+}
+
+async function measure(options, postgres, folder) {
   let org
   let browser
   try {
@@ -116,7 +111,6 @@ async function main() {
   } finally {
     await browser?.close().catch(() => undefined)
     await org?.stop().catch(() => undefined)
-    await clear()
   }
 }
 

@@ -4,14 +4,14 @@
  * The table goes to stdout, progress to stderr, and every number to results/reports.json. `--check` ends with exit code 1 when a report fails.
  */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensure } from '../scripts/ensure.mjs'
 import { root } from '../scripts/paths.mjs'
-import { startPostgres } from '../scripts/postgres.mjs'
-import { killAll, runToEnd, startServer } from './child.mjs'
+import { runToEnd, startServer } from './child.mjs'
 import { machine } from './machine.mjs'
+import { newDatabase, onPostgres } from './postgres-run.mjs'
 import { askBoth } from './reports-asked.mjs'
 import { fillEvents, fillNames, models, providers, sizesOf, spanDays } from './reports-events.mjs'
 import { judge, reportsTable } from './reports-table.mjs'
@@ -89,11 +89,7 @@ const secondsOf = async work => {
 /** Makes a database with `size` events, and starts a gateway on it. */
 async function prepare(server, folder, name, size, nowMs) {
   const { default: pg } = await import('pg')
-  const admin = new pg.Client({ connectionString: server })
-  await admin.connect()
-  await admin.query(`create database ${name}`)
-  await admin.end()
-  const url = Object.assign(new URL(server), { pathname: `/${name}` }).href
+  const url = await newDatabase(server, name)
   const env = settingsOf(join(folder, name), url)
   const words = ['admin', 'create', '--json', '--email', 'bench@example.test', '--org', 'Bench', '--rpm', '100000000', '--daily', '100000000']
   const made = JSON.parse(await brigade(env, words))
@@ -117,14 +113,10 @@ async function prepare(server, folder, name, size, nowMs) {
 async function main() {
   const options = readOptions()
   if (!options.noBuild) await ensure()
-  const postgres = await startPostgres()
-  const folder = mkdtempSync(join(postgres.folder, 'bench-'))
-  const clear = async () => {
-    killAll()
-    await postgres.stop()
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
-  }
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void clear().finally(() => process.exit(1)))
+  await onPostgres((postgres, folder) => measure(options, postgres, folder))
+}
+
+async function measure(options, postgres, folder) {
   const sides = []
   try {
     const large = largeThatFits(options.large, postgres.folder)
@@ -146,7 +138,6 @@ async function main() {
     if (options.check && rows.some(({ isMissed }) => isMissed)) process.exitCode = 1
   } finally {
     for (const { stop } of sides) await stop().catch(() => undefined)
-    await clear()
   }
 }
 

@@ -72,7 +72,7 @@ describe('hints for open consoles', () => {
     expect(reader.topics).toEqual([])
   })
 
-  test('each kind of change is a topic without data within a second', async () => {
+  test('each kind of change is a topic without data', async () => {
     const reader = await listen(owner)
     const key = (await ask(owner, 'POST', '/me/keys', { name: 'hinted key' })).json
     await reader.seen('key', promisedMs)

@@ -9,8 +9,11 @@ import { type S3TestServer, startS3Server } from '../../harness/s3-server.ts'
 import { until } from '../../harness/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
 
-/** The longest time from a change at one process to its hint at another. The promise is a second. A machine that runs other tests gets one more. */
+/** The longest time from a change at one process to its hint at another. A machine that runs other tests gets a second more for a single change. */
 const promisedMs = 2_000
+/** The promise itself, which the median of several changes keeps. */
+const secondMs = 1_000
+const timedChanges = 5
 
 const addMember = statement<[orgId: number], { userId: number }>(
   'test.hints_add_member',
@@ -68,6 +71,15 @@ describe.runIf(onPostgres)('hints from another process', () => {
     await ofOwner.seen('key', promisedMs)
     await change(owner, 'PATCH', `/me/keys/${key.id}`, { budget_inr: 50 })
     await Promise.all([`key:${key.id}`, `budget:key:${key.id}`].map(topic => ofOwner.seen(topic, promisedMs)))
+    const waits: number[] = []
+    for (let time = 0; time < timedChanges; time++) {
+      const timed = await change(owner, 'POST', '/me/keys', { name: `timed ${time}` })
+      const startedMs = performance.now()
+      await change(owner, 'PATCH', `/me/keys/${timed.id}`, { budget_inr: 50 })
+      await ofOwner.seen(`budget:key:${timed.id}`, promisedMs)
+      waits.push(performance.now() - startedMs)
+    }
+    expect(waits.sort((a, b) => a - b)[Math.floor(timedChanges / 2)]).toBeLessThan(secondMs)
     const agent = await change(owner, 'POST', '/me/agents', { name: 'seen elsewhere' })
     await ofOwner.seen('agent', promisedMs)
     await change(owner, 'PATCH', `/me/agents/${agent.id}`, { max_output_tokens: 10 })
