@@ -9,7 +9,7 @@ type Mark = (typeof marks)[number]
 
 interface Person {
   readonly mark: Mark
-  readonly role: 'owner' | 'member'
+  readonly role: 'owner' | 'admin' | 'member'
   readonly cookie: string
 }
 
@@ -31,7 +31,8 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
     for (const mark of marks) {
       const org = await app.otherOrg(`${mark} Works`)
       const cookie = await app.signIn(org.userId, org.orgId)
-      people.push({ mark, role: 'owner', cookie }, { mark, role: 'member', cookie: (await app.newMember('member', { orgId: org.orgId })).cookie })
+      people.push({ mark, role: 'owner', cookie })
+      for (const role of ['admin', 'member'] as const) people.push({ mark, role, cookie: (await app.newMember(role, { orgId: org.orgId })).cookie })
       await fill(mark, org.key, cookie)
     }
     await app.gateway.app.limits.flushNow()
@@ -86,7 +87,7 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
     return { text, faults: opened.faults }
   }
 
-  test('CONS-15 on every page and in every answer of two organisations, an owner and a member see nothing of the other organisation, also by its ids', async () => {
+  test('CONS-15 on every page and in every answer of two organisations, an owner, an admin and a member see nothing of the other organisation, also by its ids', async () => {
     for (const person of people) {
       const other = marks.find(mark => mark !== person.mark) as Mark
       const { text, faults } = await seenBy(person, async page => {
