@@ -111,7 +111,7 @@ export async function openPage(browser: Browser, app: Pick<TestApp, 'baseUrl'>, 
 
 const settledMs = 30_000
 
-/** Resolves when no part of the page waits for the gateway. The network itself is never idle, because the stream of hints stays open. */
+/** Resolves when no part of the page waits for the gateway, the samples of the gallery aside. The network itself is never idle, because the stream of hints stays open. */
 export async function settled(page: Page): Promise<void> {
-  await until(async () => (await page.locator('[aria-busy=true]:not(button)').count()) === 0, 'the page is loaded', settledMs)
+  await until(async () => (await page.locator('[aria-busy=true]:not(button, [data-sample] *)').count()) === 0, 'the page is loaded', settledMs)
 }

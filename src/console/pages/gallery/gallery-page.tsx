@@ -103,7 +103,9 @@ export function GalleryPage() {
           <div className="stack-5">
             <ErrorPanel error={failure} onRetry={() => undefined} />
             <InlineError error={new ApiError('A key of this name exists.', { status: 409, code: 'duplicate_key_name' })} />
-            <Skeleton lines={3} />
+            <div data-sample>
+              <Skeleton lines={3} />
+            </div>
           </div>
         </Panel>
       </div>
