@@ -61,7 +61,7 @@ export class ConsolePage {
 
   watch(page: Page, origin: string): void {
     page.on('console', message => {
-      if (message.type() === 'error' || message.type() === 'warning') this.#fault(`console: ${message.text()}`)
+      if (message.type() === 'error' || message.type() === 'warning') this.#fault(`console: ${message.text()} ${message.location().url}`.trim())
     })
     page.on('pageerror', error => this.#fault(`page: ${error.message}`))
     page.on('request', request => {

@@ -2,7 +2,8 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { queryClient } from '../api/queries.ts'
+import { apiQuery, queryClient } from '../api/queries.ts'
+import { warmFormats } from '../ui/format/warm.ts'
 import '../ui/styles.ts'
 import { router } from './router.tsx'
 import { isSignedInTab, SignedInTab } from './session/signed-in-tab.tsx'
@@ -20,6 +21,9 @@ window.addEventListener('vite:preloadError', event => {
   location.reload()
 })
 
+// The answer comes while the page's own file loads. Without this the shell would ask only when the page is there.
+if (!isSignedInTab()) void queryClient.prefetchQuery(apiQuery('me'))
+
 const root = document.getElementById('root')
 if (root)
   createRoot(root).render(
@@ -33,3 +37,5 @@ if (root)
       )}
     </StrictMode>,
   )
+
+setTimeout(warmFormats)

@@ -24,7 +24,10 @@ const routeTree = rootRoute.addChildren([
   galleryRoute,
 ])
 
-/** The router of the console. Filters are in the address, typed by `validateSearch` of each route. */
+/**
+ * The router of the console. Filters are in the address, typed by `validateSearch` of each route. The loader of a route begins the first read of its page while
+ * the page's own file loads. A pointer above a link loads that file only (`preload`), because a read may be refused and counts against the rate limit.
+ */
 export const router = createRouter({ routeTree, basepath: '/console', defaultPreload: 'intent', scrollRestoration: true })
 
 declare module '@tanstack/react-router' {

@@ -1,6 +1,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { queryClient } from '../../api/queries.ts'
 import { rootRoute } from '../../app/root-route.tsx'
-import { type AgentsSearch, agentSorts, agentStates } from './search.ts'
+import { type AgentsSearch, agentSorts, agentStates, agentsQuery } from './search.ts'
 
 const queryMax = 100
 const idOr = (value: unknown, word: string): string | undefined => (value === word || /^[1-9]\d{0,9}$/.test(String(value ?? '')) ? String(value) : undefined)
@@ -22,5 +23,7 @@ export const agentsRoute = createRoute({
       ...(search['new'] ? { new: true as const } : {}),
     }
   },
+  loaderDeps: ({ search: { new: _, ...filters } }) => filters,
+  loader: ({ deps, preload }) => void (preload || queryClient.prefetchInfiniteQuery(agentsQuery(deps))),
   component: lazyRouteComponent(() => import('./agents-page.tsx'), 'AgentsPage'),
 })

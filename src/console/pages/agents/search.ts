@@ -1,3 +1,5 @@
+import { infiniteQueryOptions } from '@tanstack/react-query'
+import { api } from '../../api/call.ts'
 /** What the address of the list of agents says. */
 
 export const agentStates = ['active', 'paused', 'revoked'] as const
@@ -14,3 +16,15 @@ export interface AgentsSearch {
   readonly sort?: (typeof agentSorts)[number]
   readonly new?: true
 }
+
+const pageSize = 50
+
+/** The read of the agents that the filters choose, a page at a time. The route begins it while the page's own file loads. */
+export const agentsQuery = (query: Omit<AgentsSearch, 'new'>) =>
+  infiniteQueryOptions({
+    queryKey: ['listAgentsConsole', 'pages', query],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      api('listAgentsConsole', { query: { limit: pageSize, ...query, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
+    getNextPageParam: page => page.next_cursor ?? undefined,
+  })

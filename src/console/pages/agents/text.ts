@@ -1,12 +1,13 @@
 import type { ReplyOf } from '../../api/call.ts'
 import { askSentence } from '../../app/whom-to-ask.ts'
 import type { Tone } from '../../ui/data/status.tsx'
+import { lazy } from '../../ui/format/lazy.ts'
 import { count, shortMoney } from '../../ui/format/numbers.ts'
 import type { IconName } from '../../ui/icon.tsx'
 
 type Agent = ReplyOf<'listAgentsConsole'>['agents'][number]
 
-const listOf = new Intl.ListFormat('en', { type: 'conjunction' })
+const listOf = lazy(() => new Intl.ListFormat('en', { type: 'conjunction' }))
 const children = (many: number): string => (many === 1 ? '1 child' : `${count(many)} children`)
 
 /** Texts of the agents. */
@@ -74,7 +75,7 @@ export const text = {
       : ` and ${children(many)} for good, with all agents below. Their tokens stop, and nobody can undo it.`,
   ],
   endChildren: (names: readonly string[], many: number): string =>
-    `Ends too: ${listOf.format(many > names.length ? [...names, `${count(many - names.length)} more`] : names)}.`,
+    `Ends too: ${listOf().format(many > names.length ? [...names, `${count(many - names.length)} more`] : names)}.`,
   endRunning: (many: number): string => `Running calls are cut${many === 0 ? '' : `: at least ${count(many)} now`}.`,
   endKept: 'Usage, calls and memory stay.',
   pauseInstead: 'To stop it for a time, pause it instead.',

@@ -1,11 +1,11 @@
-import { type InfiniteData, keepPreviousData, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { apiErrorOf } from '../../api/api-error.ts'
 import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
 import { apiQuery, invalidate } from '../../api/queries.ts'
 import { hasRole, type Me } from '../../app/me.tsx'
 import { useOwners } from '../../app/whom-to-ask.ts'
 import { toast } from '../../ui/overlays/toast.tsx'
-import type { AgentsSearch } from './search.ts'
+import { type AgentsSearch, agentsQuery } from './search.ts'
 import { text } from './text.ts'
 
 export type Agent = ReplyOf<'listAgentsConsole'>['agents'][number]
@@ -13,7 +13,6 @@ export type AgentFamily = ReplyOf<'getAgentConsole'>
 export type FamilyMember = AgentFamily['children'][number]
 export type RuleChanges = Omit<CallOptions<'updateAgentConsole'>['body'], 'owner_uid'>
 
-const pageSize = 50
 const nameSearchMax = 200
 
 type AgentsQuery = Omit<AgentsSearch, 'new'>
@@ -21,13 +20,9 @@ type AgentsQuery = Omit<AgentsSearch, 'new'>
 /** Returns the agents that fit the filters, in the pages that were read so far, and how many there are. */
 export function useAgents(query: AgentsQuery) {
   return useInfiniteQuery({
-    queryKey: ['listAgentsConsole', 'pages', query],
-    initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) =>
-      api('listAgentsConsole', { query: { limit: pageSize, ...query, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
-    getNextPageParam: page => page.next_cursor ?? undefined,
+    ...agentsQuery(query),
     placeholderData: keepPreviousData,
-    select: (data: InfiniteData<ReplyOf<'listAgentsConsole'>>) => ({
+    select: data => ({
       agents: data.pages.flatMap(({ agents }) => agents),
       total: data.pages[0]?.total_estimate ?? null,
     }),

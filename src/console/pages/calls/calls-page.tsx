@@ -17,10 +17,10 @@ import { CallPeek } from './call-peek.tsx'
 import './calls.css'
 import { callColumns } from './calls-table.tsx'
 import { LiveSwitch } from './live-switch.tsx'
-import type { CallsSearch } from './search.ts'
+import { type CallsSearch, queryOf } from './search.ts'
 import { SearchBox } from './search-box.tsx'
 import { type Call, kindNames, kinds, outcomeNames, outcomes, text } from './text.ts'
-import { queryOf, useCalls, useIsAtTop } from './use-calls.ts'
+import { useCalls, useIsAtTop } from './use-calls.ts'
 
 const route = getRouteApi('/calls')
 

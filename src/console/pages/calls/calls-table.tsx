@@ -2,13 +2,14 @@ import { MiddleCut } from '../../ui/data/code.tsx'
 import { Money } from '../../ui/data/money.tsx'
 import type { Column } from '../../ui/data/table.tsx'
 import { exactTime } from '../../ui/format/dates.ts'
+import { lazy } from '../../ui/format/lazy.ts'
 import { count } from '../../ui/format/numbers.ts'
 import { latencyText } from '../activity/latency.ts'
 import { OutcomeWord } from './outcome.tsx'
 import { type Call, kinds, text } from './text.ts'
 
-const clock = new Intl.DateTimeFormat('en-IN', { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
-const day = new Intl.DateTimeFormat('en-IN', { day: 'numeric', month: 'short' })
+const clock = lazy(() => new Intl.DateTimeFormat('en-IN', { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' }))
+const day = lazy(() => new Intl.DateTimeFormat('en-IN', { day: 'numeric', month: 'short' }))
 
 /** Returns the name of a kind. A kind that this page does not know keeps its own name. */
 export const kindText = (kind: string): string => (kinds as Readonly<Record<string, string>>)[kind] ?? kind
@@ -26,8 +27,8 @@ export const callColumns: readonly Column<Call>[] = [
       const date = new Date(at)
       return (
         <time dateTime={at} title={exactTime(at)} className="cell-stack tabular">
-          {clock.format(date)}
-          <span className="quiet">{day.format(date)}</span>
+          {clock().format(date)}
+          <span className="quiet">{day().format(date)}</span>
         </time>
       )
     },

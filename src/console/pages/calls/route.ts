@@ -1,7 +1,10 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { queryClient } from '../../api/queries.ts'
 import { rootRoute } from '../../app/root-route.tsx'
+import { istDay } from '../../ui/format/dates.ts'
 import { given, readActivitySearch, readName } from '../activity/filters.ts'
-import type { CallsSearch } from './search.ts'
+import { spanOf } from '../activity/span.ts'
+import { type CallsSearch, callsQuery, queryOf } from './search.ts'
 import { kindNames, outcomeNames } from './text.ts'
 
 const idMaxChars = 100
@@ -20,5 +23,7 @@ export const callsRoute = createRoute({
       live: search['live'] ? (true as const) : undefined,
     }),
   }),
+  loaderDeps: ({ search: { call: _, live: __, ...asked } }) => asked,
+  loader: ({ deps, preload }) => void (preload || queryClient.prefetchInfiniteQuery(callsQuery(queryOf(deps, spanOf(deps, istDay(Date.now())))))),
   component: lazyRouteComponent(() => import('./calls-page.tsx'), 'CallsPage'),
 })

@@ -1,4 +1,8 @@
+import { infiniteQueryOptions } from '@tanstack/react-query'
+import { api, type CallOptions } from '../../api/call.ts'
 import type { ActivitySearch } from '../activity/filters.ts'
+import { filtersOf } from '../activity/filters.ts'
+import type { Span } from '../activity/span.ts'
 import type { Kind, Outcome } from './text.ts'
 
 /** The span and the filters, the search, and the call that is open beside the list. */
@@ -11,3 +15,25 @@ export type CallsSearch = ActivitySearch & {
   readonly call?: string
   readonly live?: true
 }
+
+/** What the list of calls is asked for. */
+export type Query = NonNullable<NonNullable<CallOptions<'activityEvents'>>['query']>
+
+const pageSize = 100
+
+/** Returns what to ask for. A request is searched on all days and whatever else is filtered. */
+export function queryOf(search: CallsSearch, span: Span): Query {
+  if (search.request_id !== undefined) return { request_id: search.request_id }
+  const { outcome, kind } = search
+  return { ...span, ...filtersOf(search), ...(outcome === undefined ? {} : { outcome }), ...(kind === undefined ? {} : { kind }) }
+}
+
+/** The read of the calls that the filters choose, a page at a time. The route begins it while the page's own file loads. */
+export const callsQuery = (query: Query) =>
+  infiniteQueryOptions({
+    queryKey: ['activityEvents', 'pages', query],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      api('activityEvents', { query: { ...query, limit: pageSize, ...(pageParam === undefined ? {} : { before: pageParam }) }, signal }),
+    getNextPageParam: page => page.next_before ?? undefined,
+  })

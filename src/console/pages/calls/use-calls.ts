@@ -1,41 +1,26 @@
 import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
-import { filtersOf } from '../activity/filters.ts'
-import type { Span } from '../activity/span.ts'
-import type { CallsSearch } from './search.ts'
+import type { ReplyOf } from '../../api/call.ts'
+import { callsQuery, type Query } from './search.ts'
 
 type Page = ReplyOf<'activityEvents'>
-type Query = NonNullable<NonNullable<CallOptions<'activityEvents'>>['query']>
 
-const pageSize = 100
 const liveMs = 4_000
 /** A person who has scrolled further than this reads the list, so nothing may move. */
 const topPx = 160
 
-/** Returns what to ask for. A request is searched on all days and whatever else is filtered. */
-export function queryOf(search: CallsSearch, span: Span): Query {
-  if (search.request_id !== undefined) return { request_id: search.request_id }
-  const { outcome, kind } = search
-  return { ...span, ...filtersOf(search), ...(outcome === undefined ? {} : { outcome }), ...(kind === undefined ? {} : { kind }) }
-}
-
 /** Returns the calls in the pages that were read so far. While it is live, the newest page is read again every few seconds. */
 export function useCalls(query: Query, isLive: boolean) {
-  const queryKey = ['activityEvents', 'pages', query]
+  const options = callsQuery(query)
   const client = useQueryClient()
   const calls = useInfiniteQuery({
-    queryKey,
-    initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) =>
-      api('activityEvents', { query: { ...query, limit: pageSize, ...(pageParam === undefined ? {} : { before: pageParam }) }, signal }),
-    getNextPageParam: page => page.next_before ?? undefined,
+    ...options,
     placeholderData: keepPreviousData,
     refetchInterval: isLive ? liveMs : false,
     // A list that a person reads must not move, so only Live reads it again.
     refetchOnWindowFocus: false,
   })
-  const name = JSON.stringify(queryKey)
+  const name = JSON.stringify(options.queryKey)
   useEffect(() => {
     if (!isLive) return
     // Reading many pages again every few seconds would cost much, and the newest are at the top anyway.

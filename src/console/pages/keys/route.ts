@@ -1,6 +1,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { queryClient } from '../../api/queries.ts'
 import { rootRoute } from '../../app/root-route.tsx'
-import { type KeysSearch, keySorts, keyStates } from './filters/search.ts'
+import { type KeysSearch, keySorts, keyStates, keysQuery } from './filters/search.ts'
 
 const queryMax = 100
 const idOf = (value: unknown): number | null => (Number.isSafeInteger(Number(value)) && Number(value) > 0 ? Number(value) : null)
@@ -24,5 +25,7 @@ export const keysRoute = createRoute({
       ...(search['new'] ? { new: true as const } : {}),
     }
   },
+  loaderDeps: ({ search: { key: _, new: __, ...filters } }) => filters,
+  loader: ({ deps, preload }) => void (preload || queryClient.prefetchInfiniteQuery(keysQuery(deps))),
   component: lazyRouteComponent(() => import('./keys-page.tsx'), 'KeysPage'),
 })

@@ -1,24 +1,18 @@
-import { type InfiniteData, keepPreviousData, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
 import { apiQuery, invalidate } from '../../api/queries.ts'
 import type { ComboOption } from '../../ui/forms/combobox.tsx'
-import type { KeyFilterValues } from './filters/search.ts'
+import { type KeyFilterValues, keysQuery } from './filters/search.ts'
 
 export type ApiKey = ReplyOf<'listKeys'>['keys'][number]
 export type KeyChanges = CallOptions<'changeKey'>['body']
 
-const pageSize = 100
-
 /** Returns the keys that the filters choose, in the pages that were read so far. */
 export function useKeys(filters: KeyFilterValues) {
   return useInfiniteQuery({
-    queryKey: ['listKeys', 'pages', filters],
-    initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) =>
-      api('listKeys', { query: { limit: pageSize, ...filters, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
-    getNextPageParam: page => page.next_cursor ?? undefined,
+    ...keysQuery(filters),
     placeholderData: keepPreviousData,
-    select: (data: InfiniteData<ReplyOf<'listKeys'>>) => data.pages.flatMap(({ keys }) => keys),
+    select: data => data.pages.flatMap(({ keys }) => keys),
   })
 }
 

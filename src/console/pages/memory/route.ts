@@ -1,4 +1,5 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { apiQuery, queryClient } from '../../api/queries.ts'
 import { rootRoute } from '../../app/root-route.tsx'
 import { searchOf } from './search-params.ts'
 
@@ -7,5 +8,6 @@ export const memoryRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: '/memory/$',
   validateSearch: searchOf,
+  loader: ({ preload }) => void (preload || queryClient.prefetchQuery(apiQuery('pathsConsole'))),
   component: lazyRouteComponent(() => import('./memory-page.tsx'), 'MemoryPage'),
 })

@@ -1,5 +1,8 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { apiQuery, queryClient } from '../../api/queries.ts'
 import { rootRoute } from '../../app/root-route.tsx'
+import { istDay } from '../../ui/format/dates.ts'
+import { spanOf } from './figures.ts'
 import { type Metric, metrics } from './metric.ts'
 
 export const overviewRoute = createRoute({
@@ -9,5 +12,6 @@ export const overviewRoute = createRoute({
     const metric = metrics.find(one => one === search['metric'])
     return metric === undefined ? {} : { metric }
   },
+  loader: ({ preload }) => void (preload || queryClient.prefetchQuery(apiQuery('activity', { query: spanOf(istDay(Date.now())) }))),
   component: lazyRouteComponent(() => import('./overview-page.tsx'), 'OverviewPage'),
 })

@@ -1,9 +1,10 @@
+import { lazy } from '../../ui/format/lazy.ts'
 import { count } from '../../ui/format/numbers.ts'
 import type { Step } from './progress.ts'
 
 const namedMax = 4
-const listOf = new Intl.ListFormat('en', { type: 'conjunction' })
-const anyOf = new Intl.ListFormat('en', { type: 'disjunction' })
+const listOf = lazy(() => new Intl.ListFormat('en', { type: 'conjunction' }))
+const anyOf = lazy(() => new Intl.ListFormat('en', { type: 'disjunction' }))
 
 /** Texts of the wizard. */
 export const text = {
@@ -20,7 +21,7 @@ export const text = {
   providerTitle: 'Where do replies come from?',
   providerChoice: 'Source of replies',
   ready: (names: readonly string[]): string =>
-    `Use ${listOf.format(names.length > namedMax ? [...names.slice(0, namedMax), `${names.length - namedMax} more`] : names)}`,
+    `Use ${listOf().format(names.length > namedMax ? [...names.slice(0, namedMax), `${names.length - namedMax} more`] : names)}`,
   readyHint: 'Their keys are here already.',
   sandbox: 'Use the sandbox',
   sandboxHint: 'Replies are simulated and no provider is paid. All else is real: agents, budgets with prices of the sandbox, limits and usage.',
@@ -31,7 +32,8 @@ export const text = {
   keyHint: 'The gateway tests it at the provider now, and calls models with it for your organisation.',
   test: 'Test and save',
   saved: (provider: string, models: number): string => `${provider} accepts the key. It reaches ${models === 1 ? '1 model' : `${count(models)} models`}.`,
-  askOwner: (owners: readonly string[]): string => `Owners add keys of providers. ${owners.length === 0 ? 'Ask one of them.' : `Ask ${anyOf.format(owners)}.`}`,
+  askOwner: (owners: readonly string[]): string =>
+    `Owners add keys of providers. ${owners.length === 0 ? 'Ask one of them.' : `Ask ${anyOf().format(owners)}.`}`,
   noneYet: 'This gateway has no provider yet, so no model can answer.',
   byokOff: 'The operator of this gateway adds providers.',
 

@@ -1,8 +1,10 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { apiQuery, queryClient } from '../../api/queries.ts'
 import { rootRoute } from '../../app/root-route.tsx'
+import { istDay } from '../../ui/format/dates.ts'
 import { given, readActivitySearch } from '../activity/filters.ts'
 import { groups, metrics } from './metrics.ts'
-import type { UsageSearch } from './search.ts'
+import { queryOf, type UsageSearch } from './search.ts'
 
 export const usageRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -15,5 +17,7 @@ export const usageRoute = createRoute({
       unit: (['day', 'hour'] as const).find(one => one === search['unit']),
     }),
   }),
+  loaderDeps: ({ search }) => search,
+  loader: ({ deps, preload }) => void (preload || queryClient.prefetchQuery(apiQuery('activity', { query: queryOf(deps, istDay(Date.now())) }))),
   component: lazyRouteComponent(() => import('./usage-page.tsx'), 'UsagePage'),
 })

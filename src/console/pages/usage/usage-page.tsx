@@ -3,7 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { addressOf } from '../../api/call.ts'
 import { apiQuery } from '../../api/queries.ts'
 import { useNow } from '../../ui/data/time.tsx'
-import { addDays, istDay } from '../../ui/format/dates.ts'
+import { istDay } from '../../ui/format/dates.ts'
 import { Button, LinkButton } from '../../ui/forms/button.tsx'
 import { Segmented } from '../../ui/forms/choices.tsx'
 import { Icon } from '../../ui/icon.tsx'
@@ -13,24 +13,17 @@ import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
 import { FilterBar } from '../activity/filter-bar.tsx'
 import { type ActivitySearch, filtersOf, given, spanSearchOf } from '../activity/filters.ts'
-import { lengthOf, type Span, spanBefore, spanOf, spanText } from '../activity/span.ts'
+import { type Span, spanBefore, spanOf, spanText } from '../activity/span.ts'
 import type { Activity } from './figures.ts'
 import { MetricCards } from './metric-cards.tsx'
 import { groups, type Metric } from './metrics.ts'
-import type { UsageSearch } from './search.ts'
+import { mayBeHours, queryOf, type UsageSearch } from './search.ts'
 import { ShareTable } from './share-table.tsx'
 import { text } from './text.ts'
 import './usage.css'
 import { UsageChart } from './usage-chart.tsx'
 
 const route = getRouteApi('/usage')
-/** Sums by hour exist for these days, and for spans of this length. */
-const hourSpanDaysMax = 3
-const hourDaysKept = 32
-
-/** Returns whether the gateway can report a span by hour. */
-const mayBeHours = (span: Span, today: string): boolean => lengthOf(span) <= hourSpanDaysMax && span.from > addDays(today, -hourDaysKept)
-
 /** Returns the figure that the address names. Where all calls are free, a chart of money would be empty. */
 const metricOf = ({ metric }: UsageSearch, { totals }: Activity): Metric => metric ?? (totals.value_inr === 0 ? 'calls' : 'value')
 
@@ -42,9 +35,8 @@ export function UsagePage() {
   const span = spanOf(search, today)
   const before = spanBefore(span)
   const filters = filtersOf(search)
+  const query = queryOf(search, today)
   const canBeHours = mayBeHours(span, today)
-  const group = canBeHours && (search.unit ?? (lengthOf(span) === 1 ? 'hour' : 'day')) === 'hour' ? ('hour' as const) : ('day' as const)
-  const query = { ...span, ...filters, ...(group === 'hour' ? { group } : {}) }
   const activity = useQuery({ ...apiQuery('activity', { query }), placeholderData: keepPreviousData })
   const earlier = useQuery(apiQuery('activity', { query: { ...before, ...filters } }))
   const show = (changes: Partial<UsageSearch>): void => void navigate({ search: given({ ...search, ...changes }), replace: true, resetScroll: false })

@@ -1,17 +1,14 @@
-import { useEffect, useState } from 'react'
+import { createStore, useStore } from '../../api/store.ts'
 import { dateText, exactTime, relativeTime } from '../format/dates.ts'
 
 const tickMs = 30_000
 
+/** One clock for all parts of the page, so that a table with hundreds of times has one timer. */
+const clock = createStore(Date.now())
+setInterval(() => clock.set(Date.now()), tickMs)
+
 /** Returns the time now. The component is drawn again twice a minute. */
-export function useNow(): number {
-  const [now, setNow] = useState(() => Date.now())
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), tickMs)
-    return () => clearInterval(timer)
-  }, [])
-  return now
-}
+export const useNow = (): number => useStore(clock)
 
 /** A moment as the distance from now. The tooltip has the time in the zone of the person. */
 export function Time({ at, none = 'never' }: { readonly at: string | null; readonly none?: string }) {

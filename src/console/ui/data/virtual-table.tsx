@@ -4,7 +4,7 @@ import { Button } from '../forms/button.tsx'
 import { Cells, openable, Table, TableHead, type TableProps } from './table.tsx'
 
 /** From this number of rows only those on the screen are drawn. */
-const virtualFrom = 200
+const virtualFrom = 40
 const rowHeight = 53
 const overscan = 12
 

@@ -1,4 +1,5 @@
 /** Dates and times for people. Days and months of usage and budgets are those of India, wherever the person is. */
+import { lazy } from './lazy.ts'
 
 const dayMs = 86_400_000
 const istOffsetMs = 5.5 * 3_600_000
@@ -25,25 +26,25 @@ export function daysBetween(from: string, to: string): string[] {
   return days
 }
 
-const shortDay = new Intl.DateTimeFormat('en-IN', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-const longDay = new Intl.DateTimeFormat('en-IN', { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
+const shortDay = lazy(() => new Intl.DateTimeFormat('en-IN', { day: 'numeric', month: 'short', timeZone: 'UTC' }))
+const longDay = lazy(() => new Intl.DateTimeFormat('en-IN', { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' }))
 
 /** Writes a day such as 2026-11-28 as 28 Nov. */
-export const dayText = (day: string): string => shortDay.format(new Date(`${day}T00:00:00Z`))
+export const dayText = (day: string): string => shortDay().format(new Date(`${day}T00:00:00Z`))
 
 /** Writes a day with its weekday and year. */
-export const longDayText = (day: string): string => longDay.format(new Date(`${day}T00:00:00Z`))
+export const longDayText = (day: string): string => longDay().format(new Date(`${day}T00:00:00Z`))
 
-const date = new Intl.DateTimeFormat('en-IN', { day: 'numeric', month: 'short', year: 'numeric' })
-const exact = new Intl.DateTimeFormat('en-IN', { dateStyle: 'medium', timeStyle: 'long' })
+const date = lazy(() => new Intl.DateTimeFormat('en-IN', { day: 'numeric', month: 'short', year: 'numeric' }))
+const exact = lazy(() => new Intl.DateTimeFormat('en-IN', { dateStyle: 'medium', timeStyle: 'long' }))
 
 /** Writes the date of a moment in the zone of the person. */
-export const dateText = (at: string): string => date.format(new Date(at))
+export const dateText = (at: string): string => date().format(new Date(at))
 
 /** Writes a moment with its time and the name of the zone. */
-export const exactTime = (at: string): string => exact.format(new Date(at))
+export const exactTime = (at: string): string => exact().format(new Date(at))
 
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' })
+const relative = lazy(() => new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'long' }))
 const steps: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, ms: number])[] = [
   ['year', 365 * dayMs],
   ['month', 30 * dayMs],
@@ -58,5 +59,5 @@ export function relativeTime(at: string, nowMs: number): string {
   const distance = Date.parse(at) - nowMs
   if (Math.abs(distance) < justNowMs) return 'just now'
   const [unit, size] = steps.find(([, ms]) => Math.abs(distance) >= ms) ?? ['minute', 60_000]
-  return relative.format(Math.trunc(distance / size) || Math.sign(distance), unit)
+  return relative().format(Math.trunc(distance / size) || Math.sign(distance), unit)
 }

@@ -1,4 +1,5 @@
-import { type ComponentProps, type KeyboardEvent, type ReactNode, useId, useRef } from 'react'
+import { type ComponentProps, type KeyboardEvent, type ReactNode, useId, useRef, useState } from 'react'
+import { flushSync } from 'react-dom'
 import { Icon, type IconName } from '../icon.tsx'
 
 const gapPx = 4
@@ -24,11 +25,12 @@ interface MenuProps {
   readonly children: ReactNode
 }
 
-/** A button that opens a menu. The browser closes it on Escape and on a click outside. */
+/** A button that opens a menu. The browser closes it on Escape and on a click outside. What it contains is drawn while it is open, because each row of a table has one. */
 export function Menu({ trigger, label, triggerClass, align = 'end', children }: MenuProps) {
   const id = useId()
   const button = useRef<HTMLButtonElement>(null)
   const menu = useRef<HTMLDivElement>(null)
+  const [isOpen, setOpen] = useState(false)
   const items = (): HTMLElement[] => [...(menu.current?.querySelectorAll<HTMLElement>('[role^="menuitem"]:not(:disabled)') ?? [])]
   const onKeyDown = (event: KeyboardEvent): void => {
     const all = items()
@@ -60,7 +62,12 @@ export function Menu({ trigger, label, triggerClass, align = 'end', children }: 
         tabIndex={-1}
         className="menu"
         onKeyDown={onKeyDown}
+        onBeforeToggle={event => {
+          // The browser measures the menu as soon as it is open.
+          if (event.newState === 'open') flushSync(() => setOpen(true))
+        }}
         onToggle={event => {
+          if (event.newState !== 'open') setOpen(false)
           if (event.newState !== 'open' || !menu.current || !button.current) return
           place(menu.current, button.current, align)
           items()[0]?.focus()
@@ -69,7 +76,7 @@ export function Menu({ trigger, label, triggerClass, align = 'end', children }: 
           if ((event.target as HTMLElement).closest('[role^="menuitem"]')) menu.current?.hidePopover()
         }}
       >
-        {children}
+        {isOpen && children}
       </div>
     </>
   )

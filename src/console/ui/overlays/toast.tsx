@@ -11,6 +11,8 @@ interface Toast {
 
 const shownMs = 6_000
 const shownMax = 3
+/** Opening the region makes the browser compute the layout of the whole page, so an empty region waits until the page is drawn. */
+const emptyWaitMs = 1_000
 const toasts = createStore<readonly Toast[]>([])
 let nextId = 1
 
@@ -30,9 +32,13 @@ export function Toasts({ children }: { readonly children?: ReactNode }) {
   useEffect(() => {
     const element = region.current
     if (!element) return
+    const isEmpty = element.childElementCount === 0
     // A dialog that opened later is above the region, so the region goes up again. It stays open, because a screen reader says only what changes in sight.
-    if (element.matches(':popover-open') && document.querySelector('dialog[open]') !== null) element.hidePopover()
-    if (!element.matches(':popover-open')) element.showPopover()
+    if (!isEmpty && element.matches(':popover-open') && document.querySelector('dialog[open]') !== null) element.hidePopover()
+    if (element.matches(':popover-open')) return
+    if (!isEmpty) return element.showPopover()
+    const timer = setTimeout(() => element.showPopover(), emptyWaitMs)
+    return () => clearTimeout(timer)
   })
   return (
     <div ref={region} popover="manual" className="toasts" role="status" aria-live="polite">

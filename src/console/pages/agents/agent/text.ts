@@ -1,13 +1,14 @@
 import { dayText } from '../../../ui/format/dates.ts'
+import { lazy } from '../../../ui/format/lazy.ts'
 import { count, money, shortMoney, wholeMoney } from '../../../ui/format/numbers.ts'
 import type { AgentTab } from '../agent-tabs.ts'
 import type { Agent } from '../use-agents.ts'
 
-const listOf = new Intl.ListFormat('en', { type: 'disjunction' })
+const listOf = lazy(() => new Intl.ListFormat('en', { type: 'disjunction' }))
 const namedMax = 4
 
 /** Writes a few ids, and how many more there are. */
-const idsText = (ids: readonly string[]): string => listOf.format(ids.length > namedMax ? [...ids.slice(0, namedMax), `${ids.length - namedMax} more`] : ids)
+const idsText = (ids: readonly string[]): string => listOf().format(ids.length > namedMax ? [...ids.slice(0, namedMax), `${ids.length - namedMax} more`] : ids)
 
 /** Texts of the page of an agent. */
 export const text = {

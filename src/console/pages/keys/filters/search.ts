@@ -1,3 +1,5 @@
+import { infiniteQueryOptions } from '@tanstack/react-query'
+import { api } from '../../../api/call.ts'
 /** What the address of the list of keys says. */
 
 export const keyStates = ['active', 'notice', 'disabled', 'disabled_inactive', 'expired', 'owner_left', 'revoked'] as const
@@ -17,3 +19,15 @@ export interface KeysSearch extends KeyFilterValues {
   readonly key?: number
   readonly new?: true
 }
+
+const pageSize = 100
+
+/** The read of the keys that the filters choose, a page at a time. The route begins it while the page's own file loads. */
+export const keysQuery = (filters: KeyFilterValues) =>
+  infiniteQueryOptions({
+    queryKey: ['listKeys', 'pages', filters],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) =>
+      api('listKeys', { query: { limit: pageSize, ...filters, ...(pageParam === undefined ? {} : { cursor: pageParam }) }, signal }),
+    getNextPageParam: page => page.next_cursor ?? undefined,
+  })
