@@ -14,7 +14,11 @@ export const nodeFlags = ['--max-semi-space-size=32']
 export async function runBuilt(program, args) {
   await ensure()
   const dotEnv = join(root, '.env')
-  if (existsSync(dotEnv)) process.loadEnvFile(dotEnv)
+  if (existsSync(dotEnv)) {
+    process.loadEnvFile(dotEnv)
+    // The gateway warns of names in it that are no settings.
+    process.env.ENV_FILE ??= dotEnv
+  }
   process.exitCode = await runNode([...nodeFlags, '--enable-source-maps', join(root, 'dist', program), ...args], { cwd: process.cwd() })
 }
 

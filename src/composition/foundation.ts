@@ -5,8 +5,10 @@ import { type Config, ConfigError } from '../platform/config.ts'
 import type { Db } from '../platform/db/db.ts'
 import { openEmbedded } from '../platform/db/embedded/db-embedded.ts'
 import { migrate, migrationsFolder } from '../platform/db/migrate.ts'
-import { openPostgres } from '../platform/db/postgres/db-postgres.ts'
+import { openPostgres, placeOf } from '../platform/db/postgres/db-postgres.ts'
+import { type DatabasePlace, startFault } from '../platform/db/postgres/start-fault.ts'
 import type { Log } from '../platform/observe/log.ts'
+import type { Secret } from '../platform/security/secret.ts'
 import { newMasterKey, parseMasterKey } from '../platform/security/secrets.ts'
 
 /** The parts that every command of the product needs: the data folder, the key that seals secrets, and the migrated database. */
@@ -26,18 +28,37 @@ export async function openFoundation(config: Config, clock: Clock, log: Log, onG
   if (existsSync(join(dataDir, restoreStaging)))
     throw new ConfigError(`A restore into ${dataDir} was stopped in the middle. Run brigade restore again, with the same backup.`)
   const masterKey = loadMasterKey(config, dataDir)
-  const db =
-    config.DATABASE_URL === null
-      ? await openEmbedded(join(dataDir, 'db'), { clock, log, ...(onGivenUp ? { onGivenUp } : {}) })
-      : await openPostgres(config.DATABASE_URL, { poolMax: config.DB_POOL_MAX, clock, log })
+  const url = config.DATABASE_URL
+  if (url === null)
+    return { dataDir, masterKey, db: await migrated(await openEmbedded(join(dataDir, 'db'), { clock, log, ...(onGivenUp ? { onGivenUp } : {}) }), log) }
+  const place = placeIn(url)
+  try {
+    return { dataDir, masterKey, db: await migrated(await openPostgres(url, { poolMax: config.DB_POOL_MAX, clock, log }), log) }
+  } catch (error) {
+    const fault = startFault(error, place)
+    throw fault === null ? error : new ConfigError(fault, { cause: error })
+  }
+}
+
+function placeIn(url: Secret): DatabasePlace {
+  try {
+    return placeOf(url)
+  } catch (error) {
+    throw new ConfigError('DATABASE_URL must be a URL such as postgres://user:password@host:5432/database. Write special characters of the password as %40.', {
+      cause: error,
+    })
+  }
+}
+
+async function migrated(db: Db, log: Log): Promise<Db> {
   try {
     await migrate(db, migrationsFolder, log)
+    return db
   } catch (error) {
     // An open database keeps the process alive, so the command would not exit.
     await db.close()
     throw error
   }
-  return { dataDir, masterKey, db }
 }
 
 /** The working folder of a restore, inside DATA_DIR. While this folder exists, no command may open the installation. */

@@ -43,6 +43,7 @@ import type { Memory } from '../memory/memory.ts'
 import { type BackupReport, backUp } from '../operations/backup.ts'
 import { diagnose } from '../operations/doctor/doctor.ts'
 import type { Finding } from '../operations/doctor/finding.ts'
+import { unknownSettings } from '../operations/doctor/unknown-settings.ts'
 import { MasterKeys } from '../operations/master-keys.ts'
 import { isBilling } from '../platform/config.ts'
 import { isEmbedded } from '../platform/db/embedded/db-embedded.ts'
@@ -134,6 +135,7 @@ export async function createApp(deps: AppDeps): Promise<App> {
   const turns = new StreamTurns(deps.clock)
   const outbound = outboundOf(deps, turns)
   const started = await startCatalog({ ...deps, outbound })
+  for (const sentence of unknownSettings(deps.config, started.catalog.snapshot)) deps.log.warn(sentence)
   try {
     return await createServices({ ...deps, ...started, outbound, turns })
   } catch (error) {

@@ -36,6 +36,7 @@ export const settings = {
   CONSOLE: s('server', 'bool', 'on', 'The web console at /console. off: the API, MCP and the pages for sign-in stay.'),
   ALLOWED_HOSTS: s('server', 'list', '', 'Extra Host names that /mcp accepts beside the one of BASE_URL and loopback.'),
   LOG_LEVEL: s('server', 'string', 'info', 'fatal, error, warn, info, debug or silent.'),
+  ENV_FILE: s('server', 'string', null, 'The .env file whose names Brigade checks for slips. `npm start` and `npm run` commands set it to the file that they read.'),
   DATABASE_URL: s('data', 'secret', null, 'PostgreSQL 14 or newer. Absent: the embedded database in DATA_DIR.'),
   DB_POOL_MAX: s('data', 'int', '10', 'Connections of this process to PostgreSQL.', 3),
   DATA_DIR: s('data', 'string', './.brigade', 'Embedded database, usage journal, folder store. Must survive a restart.'),
@@ -202,6 +203,15 @@ export type Config = { readonly [N in keyof Settings]: Value<Settings[N]['kind']
   readonly namedSecret: (name: string) => Secret | null
 }
 
+/** Returns the start of the names of the variables of a provider: OPENAI for openai, MY_SERVER for my-server. */
+const providerPrefix = (providerId: string): string => providerId.toUpperCase().replace(/[^A-Z0-9]/g, '_')
+
+/** Returns the variable with the platform's key of a provider. */
+export const keyVariableOf = (providerId: string): string => `${providerPrefix(providerId)}_API_KEY`
+
+/** Returns the variables of a provider: its key and its base URL. */
+export const variablesOfProvider = (providerId: string): readonly string[] => [keyVariableOf(providerId), `${providerPrefix(providerId)}_BASE_URL`]
+
 /** A configuration that cannot work. The message names the setting and says which values it accepts. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
@@ -276,7 +286,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
     ...(values as unknown as Config),
     namedSecret: name => (env[name] ? new Secret(env[name]) : null),
     providerEnv(providerId) {
-      const prefix = providerId.toUpperCase().replace(/[^A-Z0-9]/g, '_')
+      const prefix = providerPrefix(providerId)
       const key = env[`${prefix}_API_KEY`]
       const baseUrl = env[`${prefix}_BASE_URL`]
       if (baseUrl !== undefined && baseUrl !== '' && !URL.canParse(baseUrl)) throw new ConfigError(`${prefix}_BASE_URL must be a URL.`)

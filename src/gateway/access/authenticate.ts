@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { fail } from '../../platform/errors.ts'
 import type { AgentPrincipal, BearerPrincipal, KeyPrincipal } from '../../platform/security/principal.ts'
-import { looksLikeKey } from '../keys/key-format.ts'
+import { keyStart, looksLikeKey } from '../keys/key-format.ts'
 import type { KeyRecord, Keys } from '../keys/keys.ts'
 
 /** Verifies agent tokens. The agents domain provides it. */
@@ -24,6 +24,12 @@ export function bearerToken(headers: IncomingHttpHeaders): string | null {
   return match?.[1] ?? null
 }
 
+const howToSend = 'Send "Authorization: Bearer <API key or agent token>".'
+const nothingSent = `No credential was sent. ${howToSend}`
+const noBearer = `The Authorization header is not a bearer credential. ${howToSend}`
+const cutOff = 'This has the beginning of an API key and not the length or the characters of one. Check that it was copied whole.'
+const notOurs = `This is no credential of this gateway: its API keys begin with "${keyStart}", and its agent tokens are JWTs. ${howToSend}`
+
 /** Finds the principal of a request's bearer credential. It finds an API key by its hash, and verifies the signature of an agent token. */
 export class Authenticator {
   readonly #keys: Keys
@@ -41,7 +47,7 @@ export class Authenticator {
    */
   authenticate(headers: IncomingHttpHeaders): BearerPrincipal | Promise<BearerPrincipal> {
     const token = bearerToken(headers)
-    if (token === null) throw fail('invalid_api_key', { headers: challenge })
+    if (token === null) throw fail('invalid_api_key', { message: headers.authorization === undefined ? nothingSent : noBearer, headers: challenge })
     return this.byToken(token)
   }
 
@@ -51,7 +57,7 @@ export class Authenticator {
       return record instanceof Promise ? record.then(found => this.#ofKey(found)) : this.#ofKey(record)
     }
     if (token.split('.').length === 3) return this.#tokens.principalOf(token)
-    throw fail('invalid_api_key', { headers: challenge })
+    throw fail('invalid_api_key', { message: token.startsWith(keyStart) ? cutOff : notOurs, headers: challenge })
   }
 
   #ofKey(record: KeyRecord | null): KeyPrincipal {

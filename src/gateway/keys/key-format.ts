@@ -1,7 +1,7 @@
 import type { Ids } from '../../platform/values/ids.ts'
 
 /** Every API key begins with this text. */
-const keyStart = 'br-'
+export const keyStart = 'br-'
 /** Number of random bytes of a key. With 192 bits, nobody can find the key from a plain hash of it. */
 const keyBytes = 24
 /** Number of characters of a key that lists show. Nine of them are random: enough to tell keys apart, too few to guess the key. */

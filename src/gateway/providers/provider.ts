@@ -53,6 +53,8 @@ export interface Provider {
   readonly keyCheckPath?: string
   /** How audio is requested from the provider. The default is `openai`. */
   readonly audioStyle?: AudioStyleId
+  /** The environment variable of the platform's key. The default is `<PROVIDER>_API_KEY`. */
+  readonly keyVariable?: string
   /** The platform's own key from the environment. Null when there is none. */
   readonly platformKey: Secret | null
   /** True when the platform can call the provider without the caller's key, because a key is set or auth is 'none'. */

@@ -1,3 +1,4 @@
+import { keyVariableOf } from '../../platform/config.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
 import { isSandbox } from '../catalog/loading/sandbox.ts'
@@ -117,16 +118,35 @@ export function withoutCredential(left: readonly Candidate[], { fields, kind }: 
   if (native) return fail('byok_required', { message: byokRequired(native.route.provider.id) })
   const ids = [...new Set(left.map(({ route }) => route.provider.id))]
   const takers = [...new Set(left.flatMap(({ route: { provider } }) => (provider.byok ? [provider.id] : [])))]
-  const why =
-    fields.upstreamKey === null
-      ? `${listed(ids)} ${ids.length === 1 ? 'is' : 'are'} not configured here, withheld, or on your own key only.`
-      : `"upstream_key" is of no use for ${listed(ids)}.`
+  const why = fields.upstreamKey === null ? whyUnreachable(left) : `"upstream_key" is of no use for ${listed(ids)}.`
   const servesWithout = left.some(({ route }) => route.provider.configured && !route.byokOnly)
   const without = fields.upstreamKey !== null && servesWithout ? ' Leave it out, and the call runs at the expense of this gateway.' : ''
   const own = takers.length === 0 ? '' : ` Save a key (PUT /me/byok/${takers[0]}), or send one as "upstream_key".`
   const simulated = [...catalog.models.values()].find(model => model.kind === kind && model.routes.every(({ provider }) => isSandbox(provider)))
   const instead = simulated === undefined ? ' GET /v1/models lists the models.' : ` Without any key: "${simulated.id}", simulated.`
   return fail('no_route', { message: `No route can be used: ${why}${without}${own}${instead} No provider was called.` })
+}
+
+/** Returns one sentence for each reason why the platform's keys serve none of the routes, with the setting that changes it. */
+function whyUnreachable(left: readonly Candidate[]): string {
+  const providersOf = (fits: (route: Candidate['route']) => boolean) => [...new Set(left.filter(({ route }) => fits(route)).map(({ route }) => route.provider))]
+  const idsOf = (fits: (route: Candidate['route']) => boolean): string[] => providersOf(fits).map(({ id }) => id)
+  const sentence = (ids: readonly string[], said: string): string[] => (ids.length === 0 ? [] : [`${listed(ids)} ${ids.length === 1 ? 'is' : 'are'} ${said}`])
+  const missing = providersOf(({ provider }) => !provider.configured && !provider.userGiven)
+  return [
+    ...sentence(
+      missing.map(({ id }) => id),
+      `not configured here. The operator can set ${listed(missing.map(({ id, keyVariable }) => keyVariable ?? keyVariableOf(id)))}.`,
+    ),
+    ...sentence(
+      idsOf(({ provider, byokOnly }) => provider.configured && byokOnly),
+      'for your own key only.',
+    ),
+    ...sentence(
+      idsOf(({ provider, byokOnly }) => (provider.configured && !byokOnly) || (!provider.configured && provider.userGiven === true)),
+      'withheld now.',
+    ),
+  ].join(' ')
 }
 
 const byokRequired = (provider: string): string =>

@@ -1,7 +1,9 @@
 /** Finds the routes that a request names, before the checks of residency, exclusions and credentials. */
 import { fail, GatewayError } from '../../platform/errors.ts'
+import { nearest } from '../../platform/values/nearest.ts'
 import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
-import type { Model } from '../catalog/model.ts'
+import { sandboxModelIds } from '../catalog/loading/sandbox.ts'
+import type { CatalogSnapshot, Model } from '../catalog/model.ts'
 import { presetOf } from '../catalog/virtual-models.ts'
 import type { ChainStep } from '../wire/chat/router-fields.ts'
 import { type Candidate, candidatesOf } from './candidates.ts'
@@ -20,7 +22,7 @@ export type Steps = readonly (readonly Candidate[])[]
 export function namedModel(request: ResolveRequest, world: RoutingWorld, allowance: Allowance | null): Model {
   const { modelId, kind, org } = request
   const model = world.catalog.models.get(modelId) ?? ownModel(modelId, request, world.catalog)
-  if (!model) throw unknownModel(request, world)
+  if (!model) throw unknownModel(request, world, allowance)
   if (allowance !== null && !allowance.model(model.id)) throw fail('model_not_allowed', { message: `This credential may not use the model "${model.id}".` })
   checkPin(request, allowance)
   request.accepts?.(model)
@@ -48,14 +50,25 @@ export function checkPin({ fields }: ResolveRequest, allowance: Allowance | null
 
 /**
  * Returns the error for an unknown id. An id of the form `provider/model` needs the caller's own key. Without a saved key, the error is `no_route`.
- * With a saved key, the id is unknown.
+ * With a saved key, the id is unknown. A model of the sandbox that is off, and an id that is nearly one of the catalog, get a message of their own.
  */
-function unknownModel({ modelId, kind, org }: ResolveRequest, { catalog }: RoutingWorld): GatewayError {
+function unknownModel({ modelId, kind, org }: ResolveRequest, { catalog }: RoutingWorld, allowance: Allowance | null): GatewayError {
   const parts = splitOwnId(modelId, catalog)
-  if (parts === null) return fail(notFound(kind))
+  if (parts === null) return fail(notFound(kind), messageOfUnknown(modelId, catalog, allowance))
   const { provider } = parts
   if (org.savedKeys.has(provider.id)) return fail(notFound(kind), { message: `Your saved ${provider.name} key does not list this model.` })
   return fail('no_route', { message: `This id runs on your own ${provider.name} key, and none is saved. No provider was called.` })
+}
+
+const sandboxIsOff =
+  'This is a model of the sandbox, and the sandbox is off here: a provider is configured, or SANDBOX=off is set. Use "auto" or an id of GET /v1/models. The operator can set SANDBOX=on.'
+
+function messageOfUnknown(modelId: string, { models }: CatalogSnapshot, allowance: Allowance | null): { message: string } | undefined {
+  if (sandboxModelIds.has(modelId)) return { message: sandboxIsOff }
+  // A credential learns no id that its rules keep from it.
+  const ids = [...models.keys()].filter(id => allowance === null || allowance.model(id))
+  const meant = nearest(modelId, ids) ?? nearest(modelId.slice(modelId.lastIndexOf('/') + 1), ids)
+  return meant === null ? undefined : { message: `Unknown model id. Did you mean "${meant}"? GET /v1/models lists the ids.` }
 }
 
 /** Returns the error for an unknown model: status 400 at endpoints for images and audio, 404 at all others. */

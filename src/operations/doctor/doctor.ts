@@ -16,6 +16,7 @@ import { checkBilling } from './billing.ts'
 import type { Finding } from './finding.ts'
 import { checkMasterKey } from './master-key.ts'
 import { checkProviders } from './providers.ts'
+import { unknownSettings } from './unknown-settings.ts'
 
 interface DoctorDeps {
   readonly db: Db
@@ -51,8 +52,12 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
   ]
 }
 
-function configuration({ config }: DoctorDeps): Finding[] {
-  const findings: Finding[] = [{ what: 'configuration', state: 'ok', detail: 'every setting was read' }]
+function configuration({ config, catalog }: DoctorDeps): Finding[] {
+  const unknown = unknownSettings(config, catalog.snapshot)
+  const findings: Finding[] =
+    unknown.length === 0
+      ? [{ what: 'configuration', state: 'ok', detail: 'every setting was read' }]
+      : unknown.map(detail => ({ what: 'configuration', state: 'warning', detail }))
   const isOpen = config.HOST !== '127.0.0.1' && config.HOST !== 'localhost' && config.HOST !== '::1'
   if (isOpen && config.BASE_URL === null)
     findings.push({

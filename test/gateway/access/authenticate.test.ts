@@ -34,6 +34,32 @@ describe('credentials', () => {
     expect(reply.text).not.toContain('xxxx')
   })
 
+  test('FIRST-06 no key, a malformed key and a wrong key get messages of their own at every door, and two wrong keys cannot be told apart', async () => {
+    const doors = [
+      ['POST', '/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hello' }] }],
+      ['POST', '/v1/messages', { model: 'test-model', max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }] }],
+      ['GET', '/v1/me/whoami', undefined],
+      ['POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'ping' }],
+    ] as const
+    const mcp = { accept: 'application/json, text/event-stream' }
+    for (const [method, path, body] of doors) {
+      const said = async (token: string | null, headers: Record<string, string> = {}) => {
+        const reply = await app.call(method, path, body, { token, headers: { ...mcp, ...headers } })
+        expect([reply.status, reply.json.error?.code], path).toEqual([401, 'invalid_api_key'])
+        return reply.json.error.message as string
+      }
+      expect(await said(null), path).toBe('No credential was sent. Send "Authorization: Bearer <API key or agent token>".')
+      // At this door a foreign credential may be meant for the provider, so its message says how to send both.
+      const foreign = path === '/v1/messages' ? /^The credential is not one of this gateway\. Send the gateway key in "x-br-api-key"/ : null
+      expect(await said(null, { authorization: 'Basic YTpi' }), path).toMatch(foreign ?? /^The Authorization header is not a bearer credential\. Send/)
+      expect(await said('sk-proj-abcdefghijklmnopqrstuvwxyz'), path).toMatch(foreign ?? /^This is no credential of this gateway: its API keys begin with "br-"/)
+      expect(await said(app.key.slice(0, 14)), path).toMatch(/^This has the beginning of an API key .* Check that it was copied whole\.$/)
+      const unknown = await said(`br-${'x'.repeat(32)}`)
+      expect(unknown, path).toMatch(/^This API key is not known\./)
+      expect(await said(`${app.key}x`), path).toBe(unknown)
+    }
+  })
+
   test('AUTH-18 the scheme of the authorization header is accepted in any case and with extra spaces', async () => {
     for (const header of [`bearer ${app.key}`, `BEARER   ${app.key}`, `Bearer ${app.key} `])
       expect((await whoami(null, { authorization: header })).status, header).toBe(200)

@@ -39,6 +39,7 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
     ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
     ...(entry.models_path === undefined ? {} : { modelsPath: entry.models_path }),
     ...(entry.key_check_path === undefined ? {} : { keyCheckPath: entry.key_check_path }),
+    ...(entry.api_key_env === undefined ? {} : { keyVariable: entry.api_key_env }),
     platformKey,
     configured: baseUrl !== '' && (auth === 'none' || platformKey !== null),
   }

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Clock } from '../../../platform/clock.ts'
 import { type Config, ConfigError, settings } from '../../../platform/config.ts'
 import { istDay } from '../../../platform/values/ist-time.ts'
+import { nearest } from '../../../platform/values/nearest.ts'
 import { speaksKind } from '../../providers/dialects.ts'
 import type { Provider } from '../../providers/provider.ts'
 import { panelModel } from '../image-panel.ts'
@@ -87,6 +88,32 @@ function readOperatorFile(sources: CatalogSources): Operator {
   return { path, file: readFile(path, operatorFile) }
 }
 
+/** Returns a question with the nearest names of the schema, or nothing when no name is near. A name that is right at another place is not suggested. */
+function nearNames({ keys, path }: z.core.$ZodIssueUnrecognizedKeys, schema: z.ZodType): string {
+  const json = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  const known = path.length === 0 ? Object.keys(json.properties ?? {}) : [...propertiesIn(json)]
+  const meant = keys.flatMap(
+    name =>
+      nearest(
+        name,
+        known.filter(each => each !== name),
+      ) ?? [],
+  )
+  return meant.length === 0 ? '' : `. Did you mean ${meant.map(name => `"${name}"`).join(', ')}?`
+}
+
+/** Returns the names of all properties of a JSON Schema, at any depth. */
+function propertiesIn(schema: unknown): ReadonlySet<string> {
+  if (typeof schema !== 'object' || schema === null) return new Set()
+  return new Set(
+    Object.entries(schema).flatMap(([name, value]) =>
+      name === 'properties'
+        ? [...Object.keys(value as object), ...Object.values(value as object).flatMap(each => [...propertiesIn(each)])]
+        : [...propertiesIn(value)],
+    ),
+  )
+}
+
 function readFile<T>(path: string, schema: z.ZodType<T>): T {
   let value: unknown
   try {
@@ -99,7 +126,9 @@ function readFile<T>(path: string, schema: z.ZodType<T>): T {
   }
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.slice(0, issuesShownMax).map(issue => `${z.core.toDotPath(issue.path) || 'the file'}: ${issue.message}`)
+  const issues = parsed.error.issues
+    .slice(0, issuesShownMax)
+    .map(issue => `${z.core.toDotPath(issue.path) || 'the file'}: ${issue.message}${issue.code === 'unrecognized_keys' ? nearNames(issue, schema) : ''}`)
   const more = parsed.error.issues.length - issues.length
   throw new ConfigError(`${path}: ${issues.join('; ')}${more > 0 ? `; and ${more} more` : ''}`)
 }

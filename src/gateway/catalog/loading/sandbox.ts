@@ -54,6 +54,9 @@ const sandboxModels: readonly ModelEntry[] = [
   { ...common, id: 'sandbox-speech', kind: 'speech', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_million_characters: 50, ...price }] },
 ]
 
+/** The ids of the models of the sandbox, also while it is off. */
+export const sandboxModelIds: ReadonlySet<string> = new Set(sandboxModels.map(({ id }) => id))
+
 /**
  * Returns the simulated provider with its models. `url` is its origin, or its OpenAI base URL that ends in `/v1`. It accepts any key, so that calls
  * on own keys can be tried too.

@@ -12,6 +12,7 @@ import { queryableOver, type RawResult } from '../db-queryable.ts'
 import { isStatementError, notifyStatement, runTransaction, type Session, translateError } from '../db-session.ts'
 import { arrayText } from './array-text.ts'
 import { PostgresChannels } from './db-postgres-channels.ts'
+import type { DatabasePlace } from './start-fault.ts'
 
 export interface PostgresOptions {
   /** Maximum number of connections of the pool, without the listening one. */
@@ -130,6 +131,15 @@ export async function openPostgres(url: Secret, options: PostgresOptions): Promi
     throw error
   }
   return db
+}
+
+/**
+ * Returns where a connection with this URL goes, with the defaults of the driver, and without the password. Throws an Error for a text that is no URL of
+ * PostgreSQL.
+ */
+export function placeOf(url: Secret): DatabasePlace {
+  const { host, port, database = '', user = '' } = new pg.Client({ connectionString: url.reveal() })
+  return { host, port, database, user }
 }
 
 const versionStatement = statement<[], { version: string }>('db.server_version', `select current_setting('server_version_num') as "version"`)

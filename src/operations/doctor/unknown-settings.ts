@@ -1,0 +1,32 @@
+/** Names in the `.env` file that Brigade does not know. A slip there would otherwise leave a setting at its default without a word. */
+import { existsSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { parseEnv } from 'node:util'
+import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
+import { type Config, settings, variablesOfProvider } from '../../platform/config.ts'
+import { nearest } from '../../platform/values/nearest.ts'
+
+/** Names that other programs read from the same file: Node, the AWS SDK, OpenTelemetry, proxies and client commands. */
+const ofOthers =
+  /^(NODE_|npm_|AWS_|OTEL_|BRIGADE|POSTGRES_|PG|XDG_|LC_|LANG$|TZ$|HOME$|PATH$|USER$|SHELL$|TERM$|CI$|DEBUG$|NO_COLOR$|FORCE_COLOR$|(HTTPS?|NO|ALL)_PROXY$)/i
+/** More sentences than this help nobody. */
+const saidMax = 20
+
+/**
+ * Returns one sentence for each name of the `.env` file that is no setting, with the nearest known name. It never contains a value. The list is empty without
+ * a file.
+ */
+export function unknownSettings({ ENV_FILE: file }: Pick<Config, 'ENV_FILE'>, { providers }: Pick<CatalogSnapshot, 'providers'>): string[] {
+  if (file === null || !existsSync(file)) return []
+  const known = new Set([
+    ...Object.entries(settings).flatMap(([name, { kind }]) => (kind === 'secret' ? [name, `${name}_FILE`] : [name])),
+    ...[...providers.values()].flatMap(({ id, keyVariable }) => [...variablesOfProvider(id), ...(keyVariable === undefined ? [] : [keyVariable])]),
+  ])
+  return Object.keys(parseEnv(readFileSync(file, 'utf8')))
+    .filter(name => !known.has(name) && !ofOthers.test(name))
+    .slice(0, saidMax)
+    .map(name => {
+      const meant = nearest(name, known)
+      return `${name} in ${basename(file)} is no setting of Brigade.${meant === null ? ' See docs/reference/config.md.' : ` Did you mean ${meant}?`}`
+    })
+}
