@@ -47,7 +47,8 @@ export async function serveRow(
     const call = served.call()
     const read = served.read()
     const value = await handleRow(served, read instanceof Promise ? await read : read, call, deps)
-    const written = writeReply(response, value, binding.row.status ?? 200, { requestId: served.requestId, orgId: principal?.orgId ?? null }, deps)
+    const owner = { requestId: served.requestId, orgId: principal?.orgId ?? null, isBySession: principal?.kind === 'session' }
+    const written = writeReply(response, value, binding.row.status ?? 200, owner, deps)
     if (written !== undefined) await written
   } catch (thrown) {
     report(served.principal === null ? await refusalOfUnknown(thrown, served, deps) : thrown, served)
