@@ -8,10 +8,18 @@ import type { ClientName, ConnectParams, ConnectPlace, ConnectPlan, PlannedFile 
 import { editJsonc } from './formats/connect-jsonc.ts'
 import { editToml } from './formats/connect-toml.ts'
 
+/**
+ * Characters that end quotes, are replaced within them, or escape them, in PowerShell or in cmd. Any member chooses the name of an agent, and others paste the
+ * command line.
+ */
+const unquotable = /["\u201c-\u201f%$`!]|\\$/
+
 /** Returns the settings for each file. Throws ConnectError for a request that the client does not support. */
 export function planConnect(client: ClientName, params: ConnectParams, place: ConnectPlace): ConnectPlan {
   if (params.trustTools && client !== 'claude-code' && client !== 'codex')
     throw wrongUsage(`--trust-tools is for claude-code and codex; ${client} asks in its own way.`)
+  if (params.agent !== null && place.platform === 'win32' && unquotable.test(params.agent))
+    throw wrongUsage('The name of this agent has characters that the shells of Windows act on, also within quotes. Name the agent by its id.')
   switch (client) {
     case 'claude-code':
       return connectClaudeCode(params, place)

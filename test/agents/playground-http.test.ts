@@ -63,6 +63,19 @@ describe('the playground', () => {
     expect((await app.call('GET', `/v1/me/agents/${agent.id}`)).json.status).toBe('revoked')
   })
 
+  test('a membership that ends while the playground is made leaves no agent and no key', async () => {
+    const owner = await app.signIn()
+    for (let round = 0; round < 5; round++) {
+      const person = await app.newMember('member')
+      const [made] = await Promise.all([token(person.cookie), app.call('DELETE', `/me/members/${person.userId}`, undefined, { cookie: owner })])
+      expect([200, 401, 403], made.text).toContain(made.status)
+      const left = await app.call('GET', `/me/agents?state=active&owner=${person.userId}`, undefined, { cookie: owner })
+      expect(left.json.agents, `round ${round}: ${made.status}`).toEqual([])
+      const keys = await app.call('GET', `/me/keys?owner=${person.userId}`, undefined, { cookie: owner })
+      expect(keys.json.keys).toEqual([])
+    }
+  })
+
   test('only a cookie session gets a token of a playground', async () => {
     for (const credential of [app.key, (await app.newAgent(newName())).token, null]) {
       const reply = await app.call('POST', '/me/playground/token', {}, { token: credential })

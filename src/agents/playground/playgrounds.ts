@@ -122,6 +122,8 @@ export class Playgrounds {
   /** The organisation is locked here, so the requests of one person come one after the other. */
   async #makeIn(tx: Tx, { orgId, userId }: SessionPrincipal, keyId: number, name: string, before: PlaygroundRow | null): Promise<NewsItem[]> {
     const { agentBudgets, clock, allowOneMore, playgroundBudgetInr } = this.#deps
+    // The end of the membership locks the organisation too, and ends only the agent and the keys that exist then.
+    if ((await namesOfActiveMembers(tx, orgId, [userId])).size === 0) throw fail('forbidden', { message: 'You are no member of this organisation any more.' })
     const now = await tx.maybe(findPlayground, orgId, userId)
     if (now?.id !== before?.id || now?.playgroundKey !== before?.playgroundKey) throw new MadeMeanwhileError()
     if (now !== null) {

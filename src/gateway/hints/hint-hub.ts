@@ -42,8 +42,15 @@ const gatherMs = 100
 const failedMs = 2_000
 /** How often every stream checks its session, because a session may expire while nothing happens. */
 const checkEveryMs = 15_000
-/** Maximum number of agents, of keys, of memory objects and of topics of an organisation in one gathering. Beyond it, streams are told to read everything again. */
+/** Maximum number of memory objects and of topics of an organisation in one gathering. Beyond it, its streams are told to read everything again. */
 const gatheredMax = 500
+/**
+ * Maximum number of agents and of keys of all organisations in one gathering. Beyond it, all streams are told to read everything again, because nobody knows
+ * whose the others are. One act can change thousands of agents, and must not cause that.
+ */
+const unheldMax = 20_000
+/** Number of agents or keys whose holders one statement reads. */
+const heldTogether = 1_000
 /** Number of streams after which other work runs. */
 const streamsPerTurn = 50
 
@@ -136,7 +143,7 @@ export class HintHub {
 
   #lookUp(kind: 'agent' | 'key', id: number, orgId: number | null): void {
     const ids = this.#unheld[kind]
-    if (ids.size < gatheredMax || ids.has(id)) ids.add(id)
+    if (ids.size < unheldMax || ids.has(id)) ids.add(id)
     else this.#offer(orgId, resetTopic, 'everyone')
   }
 
@@ -206,7 +213,9 @@ export class HintHub {
     const ids = [...this.#unheld[kind]]
     if (ids.length === 0) return
     this.#unheld[kind].clear()
-    for (const { id, orgId, userId } of await this.#deps.holders[kind](ids)) this.#offer(orgId, `${kind}:${id}`, { person: userId })
+    for (let at = 0; at < ids.length; at += heldTogether)
+      for (const { id, orgId, userId } of await this.#deps.holders[kind](ids.slice(at, at + heldTogether)))
+        if (this.#deps.streams.ofOrg(orgId) !== undefined) this.#offer(orgId, `${kind}:${id}`, { person: userId })
   }
 
   /** Checks the rights to the objects once for each person, when the hint is given. */

@@ -1,11 +1,18 @@
 /** The stream of hints in one process: what is sent, to whom, and how it ends. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { perPersonMax } from '../../../src/gateway/hints/stream-registry.ts'
+import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestMember } from '../../harness/app.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'
 import { type HintReader, listenForHints } from '../../harness/hint-reader.ts'
 import { until } from '../../harness/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
+
+const addChildren = statement<[orgId: number, parentId: number, count: number]>(
+  'test.add_children',
+  `insert into agents (org_id, name, parent_id, depth, created_at)
+   select $1::int, 'child ' || n, $2::int, 1, now() from generate_series(1, $3::int) n`,
+)
 
 /** The promise is a second. A machine that runs other tests gets two more. */
 const promisedMs = 3_000
@@ -137,6 +144,17 @@ describe('hints for open consoles', () => {
     await settle(here)
     expect(there.topics).toEqual([])
     await until(() => there.text().includes('keep-alive'), 'the stream lives')
+  })
+
+  test('an act that changes very many agents resets the streams of its organisation and of no other', async () => {
+    const family = (await ask(owner, 'POST', '/me/agents', { name: 'a large family' })).json
+    await app.db.exec(addChildren, app.orgId, family.id, 1_500)
+    const [here, there] = [await listen(owner), await listen(stranger)]
+    expect((await ask(owner, 'POST', `/me/agents/${family.id}/revoke`)).status).toBe(200)
+    await here.seen('reset', 2 * promisedMs)
+    await settle(here)
+    await until(() => there.text().includes('keep-alive'), 'the stream lives')
+    expect(there.topics).toEqual([])
   })
 
   test('memory is a topic for those who may read the path', async () => {

@@ -109,6 +109,21 @@ describe('the files of the console', () => {
     }
   })
 
+  test('an Accept-Encoding header with thousands of spaces does not delay the answer, and spaces around a weight change nothing', async () => {
+    const spaces = '\t'.repeat(15_000)
+    const begun = performance.now()
+    for (let times = 0; times < 10; times++)
+      for (const accepted of [`a${spaces}b`, `a;${spaces}b`, `a${spaces};q=${'0'.repeat(500)}`])
+        expect((await send(app, '/console', { accept: html, 'accept-encoding': accepted })).headers['content-encoding']).toBe(undefined)
+    expect(performance.now() - begun).toBeLessThan(2_000)
+    for (const [accepted, encoding] of [
+      ['br ; q=0 , gzip ; q=1', 'gzip'],
+      ['BR ; q=0.001', 'br'],
+      ['br;q=0.000,gzip;q=0', undefined],
+    ] as const)
+      expect((await send(app, asset, { 'accept-encoding': accepted })).headers['content-encoding'], accepted).toBe(encoding)
+  })
+
   test('an unknown asset is 404 and not the page, also for a browser and for names that leave the folder', async () => {
     for (const name of ['nothing.js', 'index-00000000.js', '../index.html', '..%2F..%2Fpackage.json', '%2e%2e/index.html', 'index.html', '__proto__']) {
       const reply = await send(app, `/console/assets/${name}`, { accept: html })

@@ -80,6 +80,22 @@ describe('links of invitations and many invitations', () => {
     expect(first).toMatchObject({ email: 'good@bulk.example', role: 'admin' })
   })
 
+  test('a person has one such call at a time, and others are not concerned', async () => {
+    const { owner, admin } = await teams.team()
+    const emails = (who: string) => Array.from({ length: 100 }, (_, n) => `${who}-${n}@at-a-time.example`)
+    const [first, second, third, ofAdmin] = await Promise.all([
+      bulk(owner, emails('first')),
+      bulk(owner, emails('second')),
+      bulk(owner, emails('third')),
+      bulk(admin, emails('admin')),
+    ])
+    expect([first.status, second.status, third.status].sort()).toEqual([200, 429, 429])
+    const refused = [first, second, third].find(reply => reply.status === 429)
+    expect([refused?.json.error.code, refused?.headers.get('retry-after')]).toEqual(['rate_limit_exceeded', '1'])
+    expect(ofAdmin.json.invited).toBe(100)
+    expect((await bulk(owner, ['later@at-a-time.example'])).json.invited).toBe(1)
+  })
+
   test('a full organisation invites as many as it has room for', async () => {
     const { owner } = await teams.team()
     const emails = (from: number) => Array.from({ length: 200 }, (_, n) => `full-${from + n}@bulk.example`)

@@ -101,6 +101,10 @@ describe('JSON that is parsed in slices', () => {
       '{"a" "aaaaaaaaaaaaaaa"}',
       '[1"aaaaaaaaaaaaa"]',
       '["aaaaaaaaaaaaaaaa',
+      '["aaaaaaaaaaaaa".5]',
+      '["aaaaaaaaaaaaa"5]',
+      '{"a":"aaaaaaaaaaaaa"e5}',
+      '{"a":"aaaaaaaaaaaaa"l}',
     ])
       expectSame(wrong)
   })

@@ -17,10 +17,16 @@ function platformHere(): 'linux' | 'darwin' | 'win32' {
   return userAgent.includes('Mac OS') ? 'darwin' : 'linux'
 }
 
+/**
+ * Returns how the command names the agent. The name of a child belongs to its parent. A name with characters that a shell may act on was perhaps chosen for
+ * the person who pastes the command. Both are named by their ids.
+ */
+const nameOrId = ({ id, name, parent_id }: ConnectAgent): string =>
+  parent_id === null && /^[\p{L}\p{N}_][\p{L}\p{N}\p{M}_ .@-]*$/u.test(name) ? name : String(id)
+
 /** How the gateway connects a coding client: one command, or the files by hand. */
 export function ConnectPlan({ client, agent }: { readonly client: PlannedClient; readonly agent: ConnectAgent | null }) {
-  // The name of a child belongs to its parent, so a child is named by its id.
-  const named = agent === null ? {} : { agent: agent.parent_id === null ? agent.name : String(agent.id) }
+  const named = agent === null ? {} : { agent: nameOrId(agent) }
   const guide = useQuery(apiQuery('connectClient', { path: { client }, query: { ...named, platform: platformHere() } }))
   return (
     <Loaded query={guide} skeleton={<Skeleton lines={4} />}>

@@ -76,8 +76,15 @@ export function variantFor({ variants }: ConsoleFile, acceptEncoding: string | u
   return found ?? (variants[variants.length - 1] as FileVariant)
 }
 
-/** Returns the names in an Accept-Encoding header that have a weight above 0. */
+/**
+ * Returns the names in an Accept-Encoding header that have a weight above 0. Anybody may send this header, so each expression here is anchored: a search for
+ * white space before a mark takes time in proportion to the square of a long run of it.
+ */
 function acceptedEncodings(header: string | undefined): ReadonlySet<string> {
-  const parts = (header ?? '').split(',').map(part => part.trim().toLowerCase())
-  return new Set(parts.flatMap(part => (/;\s*q=0(\.0*)?$/.test(part) ? [] : [part.replace(/\s*;.*$/, '')])))
+  return new Set(
+    (header ?? '').split(',').flatMap(part => {
+      const [name = '', ...parameters] = part.split(';').map(piece => piece.trim().toLowerCase())
+      return parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter)) ? [] : [name]
+    }),
+  )
 }

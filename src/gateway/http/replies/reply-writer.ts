@@ -25,7 +25,14 @@ export interface ReplyKeepers {
 interface ReplyOwner {
   readonly requestId: string
   readonly orgId: number | null
+  /** True for a caller with a cookie. Unlike a request with `authorization`, one with a cookie does not keep a shared cache from storing the reply. */
+  readonly isBySession?: boolean
 }
+
+/** The headers of a reply to a person, unless it has its own. */
+const notCached = { 'cache-control': 'no-store' } as const
+const headersOf = (headers: Readonly<Record<string, string>>, { isBySession }: ReplyOwner): Readonly<Record<string, string>> =>
+  isBySession === true ? { ...notCached, ...headers } : headers
 
 /**
  * Writes the result of a handler, with `x-request-id`. A Reply is written as it is, and any other value as JSON with the row's status. Resolves when the
@@ -42,11 +49,11 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
     case 'json':
       return writeJson(response, value.status, value.headers, value.body.value, owner, keepers)
     case 'bytes':
-      writeHead(response, value.status, requestId, value.headers, value.body.bytes.byteLength)
+      writeHead(response, value.status, requestId, headersOf(value.headers, owner), value.body.bytes.byteLength)
       return writeWhole(response, value.body.bytes, value.body.bytes.byteLength, owner, keepers)
     case 'empty':
       // The length in a 304 would be the length of the body that the client keeps.
-      writeHead(response, value.status, requestId, value.headers, value.status === 304 ? null : 0)
+      writeHead(response, value.status, requestId, headersOf(value.headers, owner), value.status === 304 ? null : 0)
       response.end()
       return
     case 'stream':
@@ -76,7 +83,7 @@ function writeJson(
 ): void | Promise<void> {
   const text = jsonText(value)
   const sizeBytes = Buffer.byteLength(text)
-  writeHead(response, status, owner.requestId, { 'content-type': jsonType, ...headers }, sizeBytes)
+  writeHead(response, status, owner.requestId, { 'content-type': jsonType, ...headersOf(headers, owner) }, sizeBytes)
   return writeWhole(response, text, sizeBytes, owner, keepers)
 }
 

@@ -4,7 +4,7 @@ import { fail } from '../../../platform/errors.ts'
 import { Cancellation } from '../../../platform/loop/cancellation.ts'
 import { type TracePlace, traceFields } from '../../../platform/observe/tracing.ts'
 import type { AccessRule, Principal } from '../../../platform/security/principal.ts'
-import { lookAhead, parseBody, valueRoomBytes } from '../../wire/json/json-body.ts'
+import { lookAhead, parseBodyInTurns, valueRoomBytes } from '../../wire/json/json-body.ts'
 import { inferenceBounds, type JsonBounds, managementBounds } from '../../wire/json/json-scan.ts'
 import type { Upload } from '../bodies/body-room.ts'
 import { readForm } from '../bodies/multipart.ts'
@@ -47,7 +47,8 @@ export async function serveRow(
     const call = served.call()
     const read = served.read()
     const value = await handleRow(served, read instanceof Promise ? await read : read, call, deps)
-    const written = writeReply(response, value, binding.row.status ?? 200, { requestId: served.requestId, orgId: principal?.orgId ?? null }, deps)
+    const owner = { requestId: served.requestId, orgId: principal?.orgId ?? null, isBySession: principal?.kind === 'session' }
+    const written = writeReply(response, value, binding.row.status ?? 200, owner, deps)
     if (written !== undefined) await written
   } catch (thrown) {
     report(served.principal === null ? await refusalOfUnknown(thrown, served, deps) : thrown, served)
@@ -223,7 +224,8 @@ function readInput(
     default:
       return read
         .then(bytes => jsonBytes(bytes, managementBounds, upload))
-        .then(bytes => parse(bytes.length === 0 ? undefined : parseBody(bytes, managementBounds)))
+        .then(bytes => (bytes.length === 0 ? undefined : parseBodyInTurns(bytes, managementBounds)))
+        .then(parse)
   }
 }
 

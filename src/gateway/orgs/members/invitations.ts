@@ -78,6 +78,8 @@ const noInvitation = () => fail('not_found', { message: 'You have no open invita
 /** An invitation is open until it is accepted, declined or withdrawn. The first of these decides it. */
 export class Invitations {
   readonly #deps: InvitationsDeps
+  /** The people who invite several addresses in this process now. */
+  readonly #inviting = new Set<number>()
 
   constructor(deps: InvitationsDeps) {
     this.#deps = deps
@@ -121,10 +123,23 @@ export class Invitations {
 
   /**
    * Invites several addresses with one role, each in a transaction of its own, so that no transaction is long. An address that cannot be invited has its
-   * error as the result. Throws `bad_role`, `personal_org` and `forbidden`, which concern every address.
+   * error as the result. Throws `bad_role`, `personal_org` and `forbidden`, which concern every address. Throws `rate_limit_exceeded` while another such call
+   * of the person runs: one call makes hundreds of transactions and counts as one request, so many together would fill the database.
    */
   async inviteAll(actor: SessionPrincipal, emails: readonly string[], role: string): Promise<InvitationResult[]> {
     roleOfName(role)
+    const { userId } = actor
+    if (this.#inviting.has(userId))
+      throw fail('rate_limit_exceeded', { message: 'Another call of yours invites people now. Wait until it has ended.', retryAfterSeconds: 1 })
+    this.#inviting.add(userId)
+    try {
+      return await this.#inviteEach(actor, emails, role)
+    } finally {
+      this.#inviting.delete(userId)
+    }
+  }
+
+  async #inviteEach(actor: SessionPrincipal, emails: readonly string[], role: string): Promise<InvitationResult[]> {
     const results: InvitationResult[] = []
     for (const email of emails) {
       try {

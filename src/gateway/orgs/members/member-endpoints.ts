@@ -120,7 +120,7 @@ export const memberEndpoints = {
       invited: z.int().describe('Number of addresses that this call has invited.'),
       results: z.array(result).describe('One for each address, in the order of the request.'),
     }),
-    errors: ['bad_role', 'personal_org', 'bad_request'],
+    errors: ['bad_role', 'personal_org', 'bad_request', 'rate_limit_exceeded'],
     async handle({ invitations }, { body }, call) {
       const results = await invitations.inviteAll(signedIn(call.principal), body.emails, body.role)
       return { ok: true, invited: results.filter(each => each.invitation !== undefined).length, results: results.map(resultView) }

@@ -217,8 +217,24 @@ function takeText(bytes: Buffer, found: Seen): string {
 }
 
 /** Parses a body. Throws `bad_request`, also for a text that is not JSON. */
-export function parseBody(bytes: Buffer, bounds: JsonBounds): unknown {
+function parseBody(bytes: Buffer, bounds: JsonBounds): unknown {
   return wellFormed(() => parseJson(bytes, bounds))
+}
+
+/**
+ * Parses a body like `parseBody`. A longer one is parsed in slices, each in a turn of the event loop, and the result is then a promise of the value. It rejects
+ * with `bad_request`, also for a text that is not JSON.
+ */
+export function parseBodyInTurns(bytes: Buffer, bounds: JsonBounds): unknown {
+  return bytes.length <= heavyBytes ? parseBody(bytes, bounds) : parseSlices(bytes, bounds)
+}
+
+async function parseSlices(bytes: Buffer, bounds: JsonBounds): Promise<unknown> {
+  look(bytes, bounds)
+  const slices = new JsonSlices(bytes)
+  do await turns.next()
+  while (wellFormed(() => slices.next()) === false)
+  return slices.value
 }
 
 /** Returns the result of `parse`. Throws `bad_request` if the text is not JSON. */

@@ -34,6 +34,10 @@ const memberMinBytes = 5
 /** Most numbers of a body that a double cannot hold. */
 export const wideNumbersMax = 10_000
 
+/** Maximum number of bytes from the start of a member's name to its colon. A name is parsed in one turn of the event loop, and no honest name is as long. */
+const nameMaxBytes = 64 * 1024
+/** A longer text must be an object or a list, because a string that is the whole text is parsed in one turn of the event loop. */
+const scalarMaxBytes = 1024 * 1024
 /** Maximum number of characters of a number. */
 const numberCharsMax = 1000
 /** A double holds every number with at most this many digits and a small exponent. */
@@ -57,6 +61,8 @@ export class JsonScan {
   #values: number
   /** The number of numbers that were examined. */
   #looks = 0
+  /** The offset after the opening quote of the last string. */
+  #textFrom = 0
 
   /** `part`: the bytes are only a part of the input. Their numbers are not examined. */
   constructor(bytes: Buffer, bounds: JsonBounds, part?: ScanPart) {
@@ -94,11 +100,14 @@ export class JsonScan {
     let at = this.#at
     let depth = this.#depth
     let values = this.#values
+    let textFrom = this.#textFrom
     if (strings.isInString) at = strings.to(at, end)
     while (at < end) {
       const byte = bytes[at++] as number
-      if (byte === 34) at = strings.to(at, end)
-      else if (byte === 44) {
+      if (byte === 34) {
+        textFrom = at
+        at = strings.to(at, end)
+      } else if (byte === 44) {
         if (++values > valuesMax) throw tooMany(valuesMax, this.#holder)
       } else if (byte === 123 || byte === 91) {
         if (++depth > depthMax) throw tooDeep(depthMax, this.#holder)
@@ -107,6 +116,7 @@ export class JsonScan {
       } else if (byte === 125 || byte === 93) depth--
       else if (byte === 58 && members !== null && depth > 0) {
         if (++(members[depth] as number) > membersMax) throw tooWide(membersMax, this.#holder)
+        if (at - textFrom > nameMaxBytes) throw tooLongName(this.#holder)
       } else if (byte >= firstDigit && byte <= 57) {
         at = this.#numberEnd(at, values)
         if (this.#looks >= looksEnd) end = at
@@ -115,7 +125,10 @@ export class JsonScan {
     this.#at = at
     this.#depth = depth
     this.#values = values
-    return at >= bytes.length
+    this.#textFrom = textFrom
+    if (at < bytes.length) return false
+    if (values === 1 && at > scalarMaxBytes && this.#seesNumbers) throw oneText(this.#holder)
+    return true
   }
 
   /** Returns the offset after the number whose first digit is just before `from`. `values` is the count so far. */
@@ -158,5 +171,8 @@ const tooDeep = (max: number, holder: string): GatewayError =>
   fail('bad_request', { message: `${holder} is nested too deeply: at most ${max} objects and lists may be inside each other.` })
 const tooWide = (max: number, holder: string): GatewayError =>
   fail('bad_request', { message: `${holder} has an object with too many members: one object may have at most ${max}.` })
+const tooLongName = (holder: string): GatewayError =>
+  fail('bad_request', { message: `${holder} has a name of a member that is too long: at most ${nameMaxBytes} bytes.` })
+const oneText = (holder: string): GatewayError => fail('bad_request', { message: `${holder} must be an object or a list. It is one long text.` })
 const tooMany = (max: number, holder: string): GatewayError =>
   fail('bad_request', { message: `${holder} has too many values: at most ${max} members, items, objects and lists together.` })

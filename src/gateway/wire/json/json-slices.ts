@@ -176,7 +176,8 @@ export class JsonSlices {
     return this.#open
       .map((each, index) => {
         const isInnermost = index === this.#open.length - 1
-        const first = this.#isAfterString ? '0' : '0,'
+        // A word, because a number could continue in the text behind the string, such as the `.5` of `["…".5]`.
+        const first = this.#isAfterString ? 'null' : 'null,'
         if (Array.isArray(each)) return isInnermost ? `[${first}` : '['
         return isInnermost ? `{"${openName}":${first}` : `{"${openName}":`
       })
