@@ -845,7 +845,7 @@ export interface Operations {
   setMaintenance: {
     path: { route: string | number }
     body: { for_s: number }
-    reply: { route: string; maintenance: true; set_by: 'operator' | 'gateway'; reason: string; since: string; until: string }
+    reply: { route: string; maintenance: true; set_by: 'operator' | 'gateway'; reason: string; since: string; until: string; ok: true }
   }
   /** Sets the monthly budget (IST month) of the organisation, a workspace, member, key or agent; null clears it. All budgets of a call must have room. */
   setOrgBudget: {

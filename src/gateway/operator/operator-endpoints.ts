@@ -161,9 +161,11 @@ export const operatorEndpoints = {
           .describe('Length in seconds, at most 30 days.'),
       }),
     },
-    output: withheld,
+    output: withheld.extend({ ok: z.literal(true) }),
     errors: ['not_found', 'bad_request'],
-    handle: async ({ maintenance }, { path, body }) => withheldView(await maintenance.withhold(path.route, body.for_s * 1000, setByOperator)),
+    async handle({ maintenance }, { path, body }) {
+      return { ok: true, ...withheldView(await maintenance.withhold(path.route, body.for_s * 1000, setByOperator)) }
+    },
   }),
 
   clearMaintenance: row({
