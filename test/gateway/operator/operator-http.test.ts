@@ -71,6 +71,26 @@ describe('CAPI-11 operators at the console', () => {
     expect((await app.call('GET', '/me/operator/doctor', undefined, { token: key })).status).toBe(401)
   })
 
+  test('a session whose sign-in did not prove the listed address gets the reply of an unknown path', async () => {
+    const { user, org } = await read('/me')
+    const unproven = await app.signIn(user.id, org.id)
+    expect((await call('GET', '/me', undefined, unproven)).json).toMatchObject({ email: 'ops@platform.test', is_operator: false })
+    const unknown = seen(await call('GET', '/me/operator/nothing-here', undefined, unproven))
+    for (const [method, path, body] of operatorCalls) expect(seen(await call(method, path, body, unproven)), path).toEqual(unknown)
+  })
+
+  test('without OPERATOR_EMAILS nobody is an operator', async () => {
+    const other = await startApp()
+    try {
+      const cookie = await signInByLink(other, 'owner@test-org.test')
+      expect((await other.call('GET', '/me', undefined, { cookie })).json.is_operator).toBe(false)
+      const unknown = seen(await other.call('GET', '/me/operator/nothing-here', undefined, { cookie }))
+      for (const [method, path, body] of operatorCalls) expect(seen(await other.call(method, path, body, { cookie })), path).toEqual(unknown)
+    } finally {
+      await other.stop()
+    }
+  })
+
   test('a page of another site changes nothing with the cookie of an operator', async () => {
     const reply = await app.call(
       'PUT',

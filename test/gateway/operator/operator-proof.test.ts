@@ -4,12 +4,12 @@ import { startApp, type TestApp } from '../../harness/app.ts'
 import { TestBrowser } from '../../harness/browser.ts'
 import { type GithubServer, startGithub } from '../../harness/github-server.ts'
 import { type GoogleServer, startGoogle } from '../../harness/google-server.ts'
-import { admin, operatorCalls, signInAt, signInByLink } from './operators.ts'
+import { admin, signInAt, signInByLink } from './operators.ts'
 
 /** A sign-in of an issuer that cannot be finished has no session. */
 const refused = 'refused'
 
-describe('CAPI-11 the proof of an address', () => {
+describe('the proof of the address of an operator', () => {
   let google: GoogleServer
   let github: GithubServer
   let app: TestApp
@@ -112,19 +112,4 @@ describe('CAPI-11 the proof of an address', () => {
     expect((await app.call('POST', '/auth/logout', undefined, { cookie })).status).toBeLessThan(400)
     expect(await mayOperate(cookie)).toBe(refused)
   })
-})
-
-test('CAPI-11 without OPERATOR_EMAILS nobody is an operator', async () => {
-  const app = await startApp()
-  try {
-    const cookie = await signInByLink(app, 'owner@test-org.test')
-    expect((await app.call('GET', '/me', undefined, { cookie })).json.is_operator).toBe(false)
-    const unknown = (await app.call('GET', '/me/operator/nothing-here', undefined, { cookie })).text
-    for (const [method, path, body] of operatorCalls) {
-      const reply = await app.call(method, path, body, { cookie })
-      expect([reply.status, reply.text], path).toEqual([404, unknown])
-    }
-  } finally {
-    await app.stop()
-  }
 })
