@@ -33,6 +33,7 @@ const peers = {
   'gateway/collections': ['gateway/catalog', 'gateway/routing', 'gateway/webhooks', 'gateway/mail'],
   'gateway/compliance': ['gateway/usage', 'gateway/orgs', 'gateway/catalog'],
   'gateway/hints': [],
+  'gateway/operator': ['gateway/orgs', 'gateway/usage', 'gateway/mail', 'gateway/webhooks', 'gateway/catalog', 'gateway/routing', 'gateway/byok'],
   'gateway/access': ['gateway/orgs', 'gateway/keys', 'gateway/audit', 'agents'],
   'gateway/inference': ['gateway/catalog', 'gateway/byok', 'gateway/routing', 'gateway/limits', 'gateway/usage', 'gateway/billing', 'gateway/orgs'],
 }

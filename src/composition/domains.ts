@@ -93,7 +93,8 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const contentLog = new ContentLog({ db, clock, log, sealer, controlLog, founderOf: founders.known })
   const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
   const webhooks = webhookServices({ ...deps, sealer, mail, audit, addressTests: shared.addressTests, baseUrl })
-  const sessions = new Sessions({ db, clock, ids, controlLog, founders, ...masterKeys, ttlSeconds: config.SESSION_TTL_S, cacheTtlMs, baseUrl })
+  const signIns = { ttlSeconds: config.SESSION_TTL_S, operatorEmails: config.OPERATOR_EMAILS, baseUrl }
+  const sessions = new Sessions({ db, clock, ids, controlLog, founders, ...masterKeys, cacheTtlMs, ...signIns })
   const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
   const orgLimits = new OrgLimits({ db, clock, config, controlLog })
   const keys = keysOf(deps, { controlLog, orgLimits, founders })

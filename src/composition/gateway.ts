@@ -64,6 +64,7 @@ import { complianceServices } from './domains/compliance.ts'
 import { hintServices } from './domains/hints.ts'
 import { keyServices } from './domains/keys.ts'
 import { budgetServices } from './domains/limits.ts'
+import { type OperatorParts, operatorRowServices } from './domains/operator.ts'
 import { orgServices, profileServices } from './domains/orgs.ts'
 import { reportServices } from './domains/usage.ts'
 import { createDomains, type Domains } from './domains.ts'
@@ -161,7 +162,17 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   const baseUrl = (): string => state.baseUrl
   const bounds = processBounds(deps, domains.founders.known)
   const watch = watched.begin({ ...domains, circuits, bounds, isDraining: () => state.isDraining })
-  const services = rowServices({ ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }, bindings)
+  const operator = operatorServices(deps, domains, () => state.baseUrl)
+  const masterKeys = new MasterKeys(deps)
+  const doctor = (): Promise<Finding[]> => {
+    const { memory, controlLog, mail, agents, limits } = domains
+    const { signingKeys } = agents
+    const attestationKeys = services.attestations.keys
+    const parts = { db, config, catalog, memory, controlLog, mail, signingKeys, attestationKeys, operator, masterKeys, baseUrl: state.baseUrl }
+    return diagnose({ ...parts, recovery: limits.recovery })
+  }
+  const parts: AppParts = { ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }
+  const services: RowServices = rowServices(parts, bindings, { maintenance: routes.maintenance, diagnose: doctor })
   const edge = { ...edgeDeps(deps, domains, services, state), ...bounds, ...watched.edge }
   const mcp = mcpOf(deps, domains, edge, bindings, watched.tools)
   const mcpPaths = {
@@ -169,8 +180,6 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
     ofOrg: mcpOfOrg(config, mcp, services.mcpOAuth, edge),
   }
   const server = createEdge(bindings, edge, mcpPaths, new ConsoleSite({ isOn: config.CONSOLE }))
-  const operator = operatorServices(deps, domains, () => state.baseUrl)
-  const masterKeys = new MasterKeys(deps)
   await Promise.all([services.hints.start(), domains.jobs.start()])
   return {
     ...domains,
@@ -187,21 +196,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
     },
     exampleModel: () => exampleModel(catalog),
     describe: () => `${db.kind === 'embedded' ? `embedded database in ${deps.dataDir}` : 'PostgreSQL'}; providers: ${configuredProviders(catalog)}`,
-    doctor: () =>
-      diagnose({
-        db,
-        config,
-        catalog,
-        memory: domains.memory,
-        controlLog: domains.controlLog,
-        mail: domains.mail,
-        signingKeys: domains.agents.signingKeys,
-        attestationKeys: services.attestations.keys,
-        recovery: domains.limits.recovery,
-        operator,
-        masterKeys,
-        baseUrl: state.baseUrl,
-      }),
+    doctor,
     async backUp(options) {
       if (!isEmbedded(db)) throw new Error('PostgreSQL is backed up with pg_dump: docs/operate/backup-and-restore.md')
       return backUp({ ...deps, db }, options)
@@ -236,7 +231,7 @@ function outboundOf({ config, lookup }: AppDeps, turns: StreamTurns): Outbound {
   })
 }
 
-function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices {
+function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: OperatorParts): RowServices {
   const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, orgs, catalog, circuits, health } = parts
   const people = orgServices(parts)
   const byok = createByok(parts)
@@ -299,6 +294,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[]): RowServices
     }),
     ...reportServices(parts),
     ...hintServices(parts),
+    ...operatorRowServices(parts, ofOperator),
     mcpCard: cardDocuments(config.SERVICE_ID, version),
     probes: parts.watch.probes,
     discovery: discoveryOf(catalog, circuits, bindings, () => parts.watch.probes.readiness()),

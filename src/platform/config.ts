@@ -8,6 +8,7 @@ import { isAbsolute, join } from 'node:path'
 import { addressRangesOf } from './outbound/address-ranges.ts'
 import { parseAllowed } from './outbound/url-guard.ts'
 import { Secret } from './security/secret.ts'
+import { cleanEmail, comparedEmail } from './values/email-address.ts'
 
 /** The kind of a value. A setting of kind `url-or-off` becomes null when its value is empty or `off`, even when it has a default. */
 type Kind = 'string' | 'int' | 'bool' | 'list' | 'secret' | 'url' | 'url-or-off'
@@ -51,6 +52,7 @@ export const settings = {
   CONSOLE_RPM: s('security', 'int', '600', 'Requests a minute of one signed-in person to /me, counted by each process.', 1),
   CONSOLE_ORIGINS: s('security', 'list', '', 'Origins beside BASE_URL whose pages may call /me and /auth with the session cookie.'),
   CORS_ORIGINS: s('security', 'list', '', 'Origins whose pages may call /v1 from a browser, with a key in a header and never with cookies; * for all. Empty: none.'),
+  OPERATOR_EMAILS: s('security', 'list', '', 'Addresses of the people who may use the pages and endpoints of the operator (/me/operator), after a sign-in that proves the address. Empty: nobody.'),
   SESSION_TTL_S: s('sign-in', 'int', '2592000', 'Life of a sign-in.', 1),
   SIGN_IN_LINK_TTL_S: s('sign-in', 'int', '900', 'Life of a one-time sign-in link.', 1),
   GOOGLE_CLIENT_ID: s('sign-in', 'string', null, 'Sign-in with Google: client id. Absent: not offered.'),
@@ -217,6 +219,8 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
+/** Maximum number of addresses in OPERATOR_EMAILS. */
+const operatorsMax = 100
 /** The largest budget in rupees that a setting may have, as in requests. */
 const budgetInrMax = 1_000_000_000
 
@@ -280,6 +284,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
   const { wrong } = addressRangesOf(values['TRUSTED_PROXIES'] as readonly string[])
   if (wrong !== null) throw new ConfigError(`TRUSTED_PROXIES must list IP addresses or CIDR ranges such as 10.0.0.0/8, not "${wrong}".`)
   for (const name of ['CORS_ORIGINS', 'CONSOLE_ORIGINS'] as const) checkOrigins(name, values[name] as readonly string[])
+  values['OPERATOR_EMAILS'] = operatorEmails(values['OPERATOR_EMAILS'] as readonly string[])
   if (Number(values['PLAYGROUND_BUDGET_INR']) > budgetInrMax) throw new ConfigError(`PLAYGROUND_BUDGET_INR must be at most ${budgetInrMax}. 0 sets no budget.`)
   if (values['SETTLE'] !== 'journal' && values['SETTLE'] !== 'postgres') throw new ConfigError('SETTLE must be journal or postgres.')
   return {
@@ -293,6 +298,17 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
       return { apiKey: key ? new Secret(key) : null, baseUrl: baseUrl ? baseUrl.replace(/\/+$/, '') : null }
     },
   }
+}
+
+/** Returns the addresses of operators as they are compared, each once. Throws ConfigError for a text that is not one address, and for too many. */
+function operatorEmails(emails: readonly string[]): readonly string[] {
+  if (emails.length > operatorsMax) throw new ConfigError(`OPERATOR_EMAILS must list at most ${operatorsMax} addresses, not ${emails.length}.`)
+  const clean = emails.map(email => {
+    const address = cleanEmail(email)
+    if (address === null) throw new ConfigError(`OPERATOR_EMAILS must list e-mail addresses such as asha@example.com, separated by commas, not "${email}".`)
+    return comparedEmail(address)
+  })
+  return [...new Set(clean)]
 }
 
 /**

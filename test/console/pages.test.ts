@@ -55,6 +55,7 @@ const pages = [
   { name: 'start-call', path: '/console/start?step=call&agent={lead}', ready: 'Your first call arrived' },
   { name: 'keys', path: '/console/keys', ready: 'Night batch' },
   { name: 'keys-new', path: '/console/keys?new=true', ready: 'Create key' },
+  { name: 'health', path: '/console/health', ready: 'Sums from' },
   { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },
   { name: 'not-found', path: '/console/nothing-here', ready: 'There is no such page' },
   { name: 'sign-in', path: '/auth', ready: 'You run this gateway' },
@@ -70,11 +71,11 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
   beforeAll(async () => {
     await builtConsole()
     const clock = clockBefore(29)
-    app = await startApp({ clock, operatorFile: namedModels, env: { FOLDER_STORE: 'true' } })
+    app = await startApp({ clock, operatorFile: namedModels, env: { FOLDER_STORE: 'true', OPERATOR_EMAILS: 'owner@test-org.test' } })
     await makeUsage(app, clock, 29)
     lead = await makeFamily(app)
     await app.setBudget('org', app.orgId, 2_000)
-    cookie = await app.signIn()
+    cookie = (await app.gateway.app.sessions.create(app.userId, app.orgId, null, 'owner@test-org.test')).cookie
     browser = await startBrowser()
   }, 120_000)
   afterAll(async () => {

@@ -24,6 +24,18 @@ describe('the configuration', () => {
     expect(() => loadConfig({ PLAYGROUND_BUDGET_INR: '1000000001' })).toThrow('PLAYGROUND_BUDGET_INR')
   })
 
+  test('the addresses of operators are compared in one form, and an invalid one is refused with its text', () => {
+    expect(loadConfig({}).OPERATOR_EMAILS).toEqual([])
+    expect(loadConfig({ OPERATOR_EMAILS: ' Asha@Example.com, ravi@localhost ,asha@example.COM,' }).OPERATOR_EMAILS).toEqual([
+      'asha@example.com',
+      'ravi@localhost',
+    ])
+    for (const wrong of ['asha', 'a@b@c', 'Asha <asha@example.com>', '*@example.com; b@c.de', '@example.com', 'a@\u212Aelvin.test'])
+      expect(() => loadConfig({ OPERATOR_EMAILS: `ravi@example.com,${wrong}` }), wrong).toThrow(`not "${wrong}"`)
+    const many = Array.from({ length: 101 }, (_, n) => `person-${n}@example.com`).join(',')
+    expect(() => loadConfig({ OPERATOR_EMAILS: many })).toThrow('OPERATOR_EMAILS must list at most 100 addresses, not 101.')
+  })
+
   test("a provider's key and base URL come from variables with its id", () => {
     const { apiKey, baseUrl } = loadConfig({ MY_LLM_API_KEY: 'k', MY_LLM_BASE_URL: 'http://127.0.0.1:1/v1/' }).providerEnv('my-llm')
     expect(apiKey?.reveal()).toBe('k')

@@ -9,8 +9,8 @@ import { bindingsOf, endpointTable } from '../../src/gateway/http/rows/endpoint-
 import { agentScopes, type Capability, mayCall, type Principal } from '../../src/platform/security/principal.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 
-/** What a caller meets at the door: `+` let in (whatever the row then says to an empty body or an unknown id), `1` 401, `3` 403. */
-type Cell = '+' | '1' | '3'
+/** What a caller meets at the door: `+` let in (whatever the row then says to an empty body or an unknown id), `1` 401, `3` 403, `4` no such path. */
+type Cell = '+' | '1' | '3' | '4'
 
 interface Caller {
   readonly name: string
@@ -115,11 +115,13 @@ function declared(binding: Binding, { principal }: Caller): Cell {
   if (!takes) return '1'
   // At the console an agent is a member who only looks.
   if (isSessionRow && principal.kind === 'agent') {
-    if (!isRead(binding)) return '3'
-    return mayCall({ ...principal, role: 'member' }, binding.access).ok ? '+' : '3'
+    if (!isRead(binding)) return binding.access.operator === true ? '4' : '3'
+    return verdictOf(mayCall({ ...principal, role: 'member' }, binding.access))
   }
-  return mayCall(principal, binding.access).ok ? '+' : '3'
+  return verdictOf(mayCall(principal, binding.access))
 }
+
+const verdictOf = (verdict: ReturnType<typeof mayCall>): Cell => (verdict.ok ? '+' : verdict.isHidden === true ? '4' : '3')
 
 /** Rows whose service refuses more than the row can say, because it depends on the object. */
 const stricter: Readonly<Record<string, string>> = {
@@ -138,6 +140,7 @@ async function met(app: TestApp, binding: Binding, caller: Caller): Promise<Cell
   const reply = await app.call(methodOf(binding), filled(binding.at.split(' ')[1] ?? ''), hasBody ? {} : undefined, await caller.credential(app))
   if (reply.status === 401) return '1'
   if (reply.status === 403) return '3'
+  if (reply.status === 404 && reply.json.error.message.startsWith('There is no such path.')) return '4'
   return reply.status < 500 ? '+' : `${reply.status} ${reply.text.slice(0, 200)}`
 }
 

@@ -12,6 +12,7 @@ const others: Readonly<Record<string, string>> = {
   'POST /me/billing/validate-gstin': 'changes nothing',
   'POST /me/billing/promo/check': 'changes nothing',
   'POST /me/byok/{provider}/test': 'the status is the answer',
+  'POST /me/operator/provider-keys/{provider}/test': 'the status is the answer',
   'POST /v1/me/agents/{id}/token': 'the form of OAuth',
   'POST /me/agents/{id}/token': 'the form of OAuth',
   'POST /me/playground/token': 'the form of OAuth',

@@ -104,6 +104,11 @@ export interface Operations {
     body: { promo_code: string; amount_inr?: number }
     reply: { valid: true; bonus_inr: number; topup_min_inr?: number }
   }
+  /** Releases a quarantined route immediately. */
+  clearMaintenance: {
+    path: { route: string | number }
+    reply: { ok: true; route: string; maintenance: false }
+  }
   /** Takes the one-time code and its verifier (RFC 7636, S256), once, and answers with the API key of the person who pressed the button. */
   cliToken: {
     body: { code: string; code_verifier: string }
@@ -489,7 +494,7 @@ export interface Operations {
   }
   /** Who is signed in, with which role, in which organisation. */
   me: {
-    reply: { user: { id: number | null; email: string | null; name: string | null; avatar_url: string | null }; role: 'member' | 'admin' | 'owner'; capabilities: string[]; org: { id: number; name: string; domain: string | null; kind: 'personal' | 'team'; data_retention_days: number; key_inactivity_days: number | null }; id: number | null; email: string | null; org_name: string; domain: string | null; attributed: boolean }
+    reply: { user: { id: number | null; email: string | null; name: string | null; avatar_url: string | null }; role: 'member' | 'admin' | 'owner'; capabilities: string[]; org: { id: number; name: string; domain: string | null; kind: 'personal' | 'team'; data_retention_days: number; key_inactivity_days: number | null }; id: number | null; email: string | null; org_name: string; domain: string | null; is_operator: boolean; attributed: boolean }
   }
   /** How much of its memory the organisation uses: bytes and objects, and the bytes that it may use. */
   memoryUsage: {
@@ -535,6 +540,31 @@ export interface Operations {
   /** This API as OpenAPI 3.1. */
   openApi: {
     reply: { openapi: string }
+  }
+  /** Webhook deliveries that are to be sent, and the endpoints of all organisations, those with problems first. */
+  operatorBacklog: {
+    reply: { endpoints: number; disabled: number; open: number; due_now: number; oldest_due_at: string | null; late_s: number | null; dead_last_day: number; webhooks: ({ id: number; org_id: number; host: string; enabled: boolean; disabled_reason: string | null; failures: number; paused_until: string | null; open: number; oldest_at: string | null; last_code: number | null; last_error: string | null })[] }
+  }
+  /** What brigade doctor finds. A process runs the checks once at a time, and a report is used again for 5 seconds. */
+  operatorDoctor: {
+    reply: { state: 'ok' | 'warning' | 'wrong'; findings: ({ what: string; state: 'ok' | 'warning' | 'wrong'; detail: string })[]; checked_at: string }
+  }
+  /** The routes that are quarantined now, by an operator or by the gateway. */
+  operatorMaintenance: {
+    reply: { withheld: ({ route: string; maintenance: true; set_by: 'operator' | 'gateway'; reason: string; since: string; until: string })[] }
+  }
+  /** The organisations of the installation with their size and usage. It shows nothing that an organisation keeps, and no person. */
+  operatorOrganisations: {
+    query?: { q?: string; sort?: 'newest' | 'oldest' | 'name'; days?: number; limit?: number; cursor?: string }
+    reply: { organisations: ({ id: number; name: string; kind: 'personal' | 'team'; created_at: string; member_count: number; calls: number; errors: number; value_inr: number; cost_inr: number; state: 'active' | 'idle' | 'empty' })[]; from: string; to: string; next_cursor: string | null }
+  }
+  /** The outbox of mail: what waits, and why mails were not sent. It shows no address and no text of a mail. */
+  operatorOutbox: {
+    reply: { is_sent: boolean; waiting: number; due_now: number; oldest_at: string | null; failed: number; unsent: ({ id: number; org_id: number | null; template: string; state: 'waiting' | 'failed'; attempts: number; created_at: string; next_attempt_at: string | null; failed_at: string | null; error: string | null })[] }
+  }
+  /** The providers for which the operator has set a key, with the last test by this process. It shows no part of a key. */
+  operatorProviderKeys: {
+    reply: { providers: ({ id: string; name: string; residency: 'india' | 'global' | 'unknown'; last_test: { provider: string; status: 'ok' | 'rejected' | 'unreachable'; proven: boolean | null; models: number | null; why: string | null; tested_at: string } | null })[] }
   }
   /** Every monthly budget of the organisation, widest scope first: cap, spent, held by running calls, what is left. */
   orgBudgets: {
@@ -811,6 +841,12 @@ export interface Operations {
     body: { days: number | null }
     reply: { ok: true; days: number | null }
   }
+  /** Quarantines a route: no call on a platform key uses it until then. Replaces an earlier quarantine. */
+  setMaintenance: {
+    path: { route: string | number }
+    body: { for_s: number }
+    reply: { route: string; maintenance: true; set_by: 'operator' | 'gateway'; reason: string; since: string; until: string; ok: true }
+  }
   /** Sets the monthly budget (IST month) of the organisation, a workspace, member, key or agent; null clears it. All budgets of a call must have room. */
   setOrgBudget: {
     body: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; target_id?: number | string | null; monthly_budget_inr: number | null; strict?: boolean }
@@ -835,6 +871,11 @@ export interface Operations {
   testCustomEndpoint: {
     body: { name?: string; model: string; base_url: string; upstream_model: string; key?: string | null; residency?: 'india' | 'global' }
     reply: { ok: boolean; compliance: { pass: boolean; checks: ({ name: 'chat' | 'stream' | 'usage' | 'tools' | 'errors' | 'latency'; required: boolean; pass: boolean; latency_ms: number; detail: string })[] } }
+  }
+  /** Tests the operator's key at a provider with a free request, at most once in 20 seconds. */
+  testPlatformKey: {
+    path: { provider: string | number }
+    reply: { provider: string; status: 'ok' | 'rejected' | 'unreachable'; proven: boolean | null; models: number | null; why: string | null; tested_at: string }
   }
   /** Tries the saved key at its provider. If the provider accepts it, its models are read again. */
   testProviderKey: {
@@ -861,7 +902,7 @@ export interface Operations {
   /** Changes the display name, or takes the picture away (avatar_url: null). Other fields are ignored. */
   updateMe: {
     body: { name?: string; avatar_url?: null }
-    reply: { user: { id: number | null; email: string | null; name: string | null; avatar_url: string | null }; role: 'member' | 'admin' | 'owner'; capabilities: string[]; org: { id: number; name: string; domain: string | null; kind: 'personal' | 'team'; data_retention_days: number; key_inactivity_days: number | null }; id: number | null; email: string | null; org_name: string; domain: string | null; attributed: boolean; ok: true }
+    reply: { user: { id: number | null; email: string | null; name: string | null; avatar_url: string | null }; role: 'member' | 'admin' | 'owner'; capabilities: string[]; org: { id: number; name: string; domain: string | null; kind: 'personal' | 'team'; data_retention_days: number; key_inactivity_days: number | null }; id: number | null; email: string | null; org_name: string; domain: string | null; is_operator: boolean; attributed: boolean; ok: true }
   }
   /** Changes the role or the capabilities of a member. The change applies from the next call on. */
   updateMember: {
@@ -872,7 +913,7 @@ export interface Operations {
   /** Renames the organisation. */
   updateOrg: {
     body: { name: string }
-    reply: { user: { id: number | null; email: string | null; name: string | null; avatar_url: string | null }; role: 'member' | 'admin' | 'owner'; capabilities: string[]; org: { id: number; name: string; domain: string | null; kind: 'personal' | 'team'; data_retention_days: number; key_inactivity_days: number | null }; id: number | null; email: string | null; org_name: string; domain: string | null; attributed: boolean; ok: true }
+    reply: { user: { id: number | null; email: string | null; name: string | null; avatar_url: string | null }; role: 'member' | 'admin' | 'owner'; capabilities: string[]; org: { id: number; name: string; domain: string | null; kind: 'personal' | 'team'; data_retention_days: number; key_inactivity_days: number | null }; id: number | null; email: string | null; org_name: string; domain: string | null; is_operator: boolean; attributed: boolean; ok: true }
   }
   /** Renames a workspace, sets its monthly budget in rupees (IST month) or its team. What is left out stays. */
   updateWorkspace: {
@@ -940,6 +981,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   chatCompletions: 'POST /v1/chat/completions',
   checkCollection: 'POST /me/collections/{slug}/check',
   checkPromoCode: 'POST /me/billing/promo/check',
+  clearMaintenance: 'DELETE /me/operator/maintenance/{route}',
   cliToken: 'POST /cli/token',
   collectionHealth: 'GET /me/collections/{slug}/health',
   comparePrices: 'GET /v1/pricing/compare',
@@ -1028,6 +1070,12 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   modelStats: 'GET /v1/models/{id}/stats',
   monitorCollection: 'POST /me/collections/{slug}/monitor',
   openApi: 'GET /openapi.json',
+  operatorBacklog: 'GET /me/operator/backlog',
+  operatorDoctor: 'GET /me/operator/doctor',
+  operatorMaintenance: 'GET /me/operator/maintenance',
+  operatorOrganisations: 'GET /me/operator/organisations',
+  operatorOutbox: 'GET /me/operator/outbox',
+  operatorProviderKeys: 'GET /me/operator/provider-keys',
   orgBudgets: 'GET /me/budgets',
   paths: 'GET /v1/me/memory/paths',
   pathsConsole: 'GET /me/memory/paths',
@@ -1083,11 +1131,13 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   setBillingSettings: 'POST /me/billing/settings',
   setDataRetention: 'PUT /me/org/data-retention',
   setKeyInactivity: 'PUT /me/org/key-inactivity',
+  setMaintenance: 'PUT /me/operator/maintenance/{route}',
   setOrgBudget: 'POST /me/budgets',
   signOut: 'POST /auth/logout',
   starCollection: 'POST /me/collections/star/{slug}',
   switchOrg: 'POST /me/orgs/switch',
   testCustomEndpoint: 'POST /me/endpoints/test',
+  testPlatformKey: 'POST /me/operator/provider-keys/{provider}/test',
   testProviderKey: 'POST /me/byok/{provider}/test',
   testWebhook: 'POST /me/webhooks/{id}/test',
   updateAgent: 'PATCH /v1/me/agents/{id}',

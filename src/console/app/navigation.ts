@@ -1,4 +1,5 @@
 import type { IconName } from '../ui/icon.tsx'
+import { hasRole, type Me } from './me.tsx'
 
 /** An entry of the navigation. README.md says how to add one. */
 export interface NavEntry {
@@ -10,12 +11,14 @@ export interface NavEntry {
   readonly letter: string
   /** The least role that sees the page. Default: member. */
   readonly role?: 'admin' | 'owner'
+  /** True for pages that only operators of the gateway see. */
+  readonly isForOperators?: boolean
   /** True for the few pages that a phone shows at the bottom. The others are under More. */
   readonly isOnPhone?: boolean
 }
 
-/** Returns the least role that sees a page. */
-export const roleOf = ({ role }: NavEntry): 'member' | 'admin' | 'owner' => role ?? 'member'
+/** Returns whether the navigation shows a page to the person. */
+export const isShownTo = (me: Me, { role, isForOperators = false }: NavEntry): boolean => hasRole(me, role ?? 'member') && (!isForOperators || me.is_operator)
 
 interface NavGroup {
   readonly title: string
@@ -36,4 +39,5 @@ export const navigation: readonly NavGroup[] = [
     ],
   },
   { title: 'Access', entries: [{ to: '/keys', label: 'Keys', icon: 'key', letter: 'k' }] },
+  { title: 'Operator', entries: [{ to: '/health', label: 'Health', icon: 'shield', letter: 'h', isForOperators: true }] },
 ]

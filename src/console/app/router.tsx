@@ -3,6 +3,7 @@ import { agentRoute } from '../pages/agents/agent/route.ts'
 import { agentsRoute } from '../pages/agents/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
 import { galleryRoute } from '../pages/gallery/route.ts'
+import { healthRoute } from '../pages/health/route.ts'
 import { keysRoute } from '../pages/keys/route.ts'
 import { memoryRoute } from '../pages/memory/route.ts'
 import { overviewRoute } from '../pages/overview/route.ts'
@@ -19,6 +20,7 @@ const routeTree = rootRoute.addChildren([
   usageRoute,
   callsRoute,
   keysRoute,
+  healthRoute,
   playgroundRoute,
   startRoute,
   galleryRoute,

@@ -7,6 +7,7 @@ import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 import type { SessionPrincipal } from '../../platform/security/principal.ts'
 import { deriveKey, hashKey } from '../../platform/security/secrets.ts'
+import { comparedEmail } from '../../platform/values/email-address.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { Founders } from '../orgs/founders.ts'
 import { isOfMember } from '../orgs/members/member-news.ts'
@@ -30,6 +31,8 @@ export interface SessionsDeps {
   readonly ttlSeconds: number
   /** The setting CACHE_TTL_MS. */
   readonly cacheTtlMs: number
+  /** The setting OPERATOR_EMAILS. When it is left out, nobody is an operator. */
+  readonly operatorEmails?: readonly string[]
   readonly baseUrl: () => string
 }
 
@@ -55,12 +58,14 @@ export class Sessions {
   readonly #key: Buffer
   /** The first key signs. Signatures of the other keys are also valid. */
   readonly #keys: readonly Buffer[]
+  readonly #operators: ReadonlySet<string>
   readonly #rows: ExpiringCache<string, SessionRow>
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps
     this.#key = deriveKey(deps.masterKey, 'session-cookie')
     this.#keys = [this.#key, ...(deps.otherMasterKeys ?? []).map(key => deriveKey(key, 'session-cookie'))]
+    this.#operators = new Set(deps.operatorEmails)
     this.#rows = new ExpiringCache({
       max: sessionsCachedMax,
       ttlMs: deps.cacheTtlMs,
@@ -82,12 +87,20 @@ export class Sessions {
     deps.controlLog.onGap(() => this.#rows.clear())
   }
 
-  /** Signs a person in to one of their organisations. `setCookie` is the value of a set-cookie header. */
-  async create(userId: number, orgId: number, browser: BrowserFamily | null = null): Promise<{ cookie: string; setCookie: string }> {
+  /**
+   * Signs a person in to one of their organisations. `provenEmail` is the address that the sign-in proved. The session proves nothing when it is left out
+   * or differs from the address of the person. `setCookie` is the value of a set-cookie header.
+   */
+  async create(
+    userId: number,
+    orgId: number,
+    browser: BrowserFamily | null = null,
+    provenEmail: string | null = null,
+  ): Promise<{ cookie: string; setCookie: string }> {
     const { db, clock, ids, ttlSeconds } = this.#deps
     const id = ids.secret('', idBytes)
     const nowMs = clock.nowMs()
-    await db.exec(insertSession, hashKey(id), userId, orgId, new Date(nowMs), new Date(nowMs + ttlSeconds * 1000), browser)
+    await db.exec(insertSession, hashKey(id), userId, orgId, new Date(nowMs), new Date(nowMs + ttlSeconds * 1000), browser, provenEmail)
     const value = `${id}.${this.#mac(id)}`
     return { cookie: `${sessionCookie}=${value}`, setCookie: this.#setCookie(value, ttlSeconds) }
   }
@@ -158,6 +171,7 @@ export class Sessions {
       role: row.role,
       capabilities: row.capabilities ?? [],
       sessionId,
+      ...(row.isAddressProven && this.#operators.has(comparedEmail(row.email)) ? { isOperator: true } : {}),
     }
   }
 

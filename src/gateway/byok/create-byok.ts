@@ -13,7 +13,7 @@ import { probeKey } from './probe.ts'
 import { ProviderKeys } from './provider-keys.ts'
 
 /** The time limit of a test of a provider key. It is short because a person waits for the result at the console. */
-const probeTimeoutMs = 15_000
+export const probeTimeoutMs = 15_000
 /** The time limit of a test of an own server. A person waits for this result too. */
 const testTimeoutMs = 30_000
 

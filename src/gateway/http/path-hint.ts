@@ -1,6 +1,7 @@
 /** The message for a request to an unknown path. Clients request only a few wrong paths, so most requests get a specific hint. */
 
-const general = 'There is no such path. Models are below /v1, tools at /mcp; GET /llms.txt and /openapi.json list what there is.'
+/** The message for a path that resembles no other one. It is also the message for rows that do not exist for a caller. */
+export const noSuchPath = 'There is no such path. Models are below /v1, tools at /mcp; GET /llms.txt and /openapi.json list what there is.'
 
 /** Endings of paths that providers have and this gateway does not have, each with the alternative. */
 const elsewhere: readonly (readonly [RegExp, string])[] = [
@@ -34,9 +35,11 @@ const ofInference = (path: string): boolean => path.startsWith('/v1/') && !path.
  * the message names the right path. The message repeats no other part of the request.
  */
 export function pathHint(asked: string, paths: ReadonlySet<string>): string {
+  // A person who is no operator cannot distinguish these paths from unknown ones.
+  if (asked.startsWith('/me/operator/')) return noSuchPath
   if (loginProbe.test(asked)) return noLogin
   if (asked.startsWith('/.well-known/mcp')) return 'There is no such path. The card of the MCP server is at /.well-known/mcp/server-card.json.'
-  if (asked.startsWith('/.well-known/')) return general
+  if (asked.startsWith('/.well-known/')) return noSuchPath
   const segments = asked
     .split('/')
     .filter(segment => segment !== '')
@@ -47,5 +50,5 @@ export function pathHint(asked: string, paths: ReadonlySet<string>): string {
     if (found !== undefined) return `There is no such path. Did you mean ${found}?${ofInference(found) ? baseUrls : ''}`
   }
   const other = elsewhere.find(([pattern]) => pattern.test(`/${segments.join('/')}`))
-  return other === undefined ? general : `There is no such path. ${other[1]}`
+  return other === undefined ? noSuchPath : `There is no such path. ${other[1]}`
 }

@@ -68,17 +68,20 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
     const path = binding.at.split(' ')[1] ?? ''
     paths.set(path, [...(paths.get(path) ?? []), binding])
   }
-  const known = new Set([...paths.keys(), '/mcp'])
+  const isHidden = (rows: readonly Binding[] | undefined): boolean => rows?.some(row => row.access.operator === true) ?? false
+  const known = new Set([...[...paths.keys()].filter(path => !isHidden(paths.get(path))), '/mcp'])
+  const missing = (request: Request, response: Response): void => miss(request, response, deps, fail('not_found', { message: pathHint(request.path, known) }))
   for (const [path, rows] of [...paths].sort(([a], [b]) => specificity(a).localeCompare(specificity(b)))) {
     const byMethod = new Map(rows.map(row => [row.at.split(' ')[0] ?? '', row]))
     const allow = [...byMethod.keys()].join(', ')
     app.all(expressPath(path), (request: Request, response: Response) => {
       const binding = byMethod.get(request.method) ?? (request.method === 'HEAD' ? forHead(byMethod.get('GET')) : undefined)
+      if (!binding && isHidden(rows)) return missing(request, response)
       if (!binding) return miss(request, response, deps, wrongMethod(allow), rows[0]?.row)
       void serveRow(binding, paramsOf(request), queryTextOf(request.url), request, response, deps)
     })
   }
-  app.use((request: Request, response: Response) => miss(request, response, deps, fail('not_found', { message: pathHint(request.path, known) })))
+  app.use(missing)
   // Replies with the error envelope, because express would reply with its own HTML.
   app.use((_error: unknown, request: Request, response: Response, _next: unknown) => miss(request, response, deps, malformed()))
   const serve = (request: IncomingMessage, response: ServerResponse): void => {

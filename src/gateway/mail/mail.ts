@@ -1,12 +1,12 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
-import { countMails, insertMail } from './queries.ts'
+import { countMails, insertMail, listUnsent, type OutboxRow, readOutbox, type UnsentRow } from './queries.ts'
 import { isMailAddress } from './safe-text.ts'
 import { checkedMailData, type MailData, type MailTemplate } from './templates.ts'
 
 export interface MailDeps {
-  readonly db: Pick<Db, 'one'>
+  readonly db: Pick<Db, 'one' | 'many'>
   readonly clock: Clock
 }
 
@@ -40,5 +40,12 @@ export class Mail {
   /** Returns the number of mails that wait, and the number of mails that were given up. */
   counts(): Promise<{ waiting: number; failed: number }> {
     return this.#deps.db.one(countMails)
+  }
+
+  /** Returns what waits in the outbox, and at most `limit` mails of each kind that were not sent, for the operator. */
+  async outbox(limit: number): Promise<OutboxRow & { readonly unsent: readonly UnsentRow[] }> {
+    const { db, clock } = this.#deps
+    const [counts, unsent] = await Promise.all([db.one(readOutbox, new Date(clock.nowMs())), db.many(listUnsent, limit)])
+    return { ...counts, unsent }
   }
 }

@@ -51,6 +51,45 @@ export const countMails = statement<[], { waiting: number; failed: number }>(
   `select count(*) filter (where due_at is not null)::int as "waiting", count(*) filter (where failed_at is not null)::int as "failed" from emails`,
 )
 
+/** What waits in the outbox, for the operator. `dueNow` counts mails that the sender would send now. */
+export interface OutboxRow {
+  readonly waiting: number
+  readonly dueNow: number
+  readonly oldestAt: Date | null
+  readonly failed: number
+}
+
+export const readOutbox = statement<[now: Date], OutboxRow>(
+  'mail.read_outbox',
+  `select w.waiting, w.due_now as "dueNow", w.oldest_at as "oldestAt", f.failed
+   from (select count(*)::int as waiting, count(*) filter (where due_at <= $1::timestamptz)::int as due_now, min(created_at) as oldest_at
+         from emails where due_at is not null) w,
+        (select count(*)::int as failed from emails where failed_at is not null) f`,
+)
+
+/** A mail that was not sent. It has neither the address nor the values of the mail. */
+export interface UnsentRow {
+  readonly id: bigint
+  readonly orgId: number | null
+  readonly template: string
+  readonly attempts: number
+  readonly createdAt: Date
+  /** Null when the mail was given up. */
+  readonly dueAt: Date | null
+  readonly failedAt: Date | null
+  readonly lastError: string | null
+}
+
+const unsentColumns = `id, org_id as "orgId", template, attempts, created_at as "createdAt", due_at as "dueAt", failed_at as "failedAt", last_error as "lastError"`
+
+/** Returns the mails that were given up, the newest first, and those that wait after a failed attempt, the next one first. */
+export const listUnsent = statement<[limit: number], UnsentRow>(
+  'mail.list_unsent',
+  `(select ${unsentColumns} from emails where failed_at is not null order by failed_at desc, id desc limit $1::int)
+   union all
+   (select ${unsentColumns} from emails where due_at is not null and attempts > 0 order by due_at limit $1::int)`,
+)
+
 /** Deletes mails that were sent or given up before the given time, so that names and addresses are not stored longer than necessary. */
 export const deleteOldMails = statement<[before: Date]>(
   'mail.delete_old_mails',

@@ -35,6 +35,7 @@ const me = z.object({
   email: z.string().nullable(),
   org_name: z.string(),
   domain: z.string().nullable(),
+  is_operator: z.boolean().describe('Whether this session may use the endpoints below /me/operator.'),
   attributed: z.boolean().describe('Whether POST /me/attribution has been answered.'),
 })
 const okMe = me.extend({ ok: z.literal(true) })
@@ -66,6 +67,7 @@ async function viewOf(accounts: Accounts, principal: Principal): Promise<z.outpu
     email,
     org_name: org.name,
     domain: org.domain,
+    is_operator: principal.kind === 'session' && principal.isOperator === true,
     attributed: person?.isAttributed ?? false,
   }
 }

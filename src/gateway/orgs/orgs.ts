@@ -5,7 +5,7 @@ import { fail } from '../../platform/errors.ts'
 import { ExpiringCache } from '../../platform/loop/expiring-cache.ts'
 import type { Role } from '../../platform/security/principal.ts'
 import { cleanName } from '../../platform/values/clean-name.ts'
-import { cleanEmail } from './accounts/email-address.ts'
+import { cleanEmail } from '../../platform/values/email-address.ts'
 import { companyDomain } from './members/mail-domain.ts'
 import {
   anyOrg,

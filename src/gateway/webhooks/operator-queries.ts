@@ -14,15 +14,21 @@ export interface EndpointRow {
   readonly open: number
   /** When the oldest of the deliveries that are still to be sent was created. */
   readonly oldestAt: Date | null
+  /** HTTP status of the last attempt of the first delivery that is still to be sent and was tried. Null when there was no reply, and without such a delivery. */
+  readonly lastCode: number | null
+  /** Error code of that attempt. It is never text of the receiver. */
+  readonly lastError: string | null
 }
 
 export const listAllEndpoints = statement<[orgId: number | null, limit: number], EndpointRow>(
   'webhooks.list_all_endpoints',
   `select e.id, e.org_id as "orgId", e.url, e.enabled, e.disabled_reason as "disabledReason", e.failures, e.paused_until as "pausedUntil",
-          d.open as "open", d.oldest as "oldestAt"
+          d.open as "open", d.oldest as "oldestAt", l.code as "lastCode", l.error as "lastError"
    from webhook_endpoints e
    left join lateral (
      select count(*)::int as open, min(created_at) as oldest from webhook_deliveries d where d.endpoint_id = e.id and d.due_at is not null) d on true
+   left join lateral (
+     select code, error from webhook_deliveries t where t.endpoint_id = e.id and t.due_at is not null and t.attempts > 0 order by t.event_seq limit 1) l on true
    where $1::int is null or e.org_id = $1::int
    order by e.enabled, e.failures desc, d.oldest, e.id limit $2::int`,
 )

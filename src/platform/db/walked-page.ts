@@ -17,6 +17,8 @@ export interface WalkedPage {
   readonly table: string
   /** The column that identifies a row of the organisation. */
   readonly id?: 'id' | 'model_id'
+  /** The condition on `t` that chooses the rows of one organisation. The default compares `org_id` with the first parameter. */
+  readonly owner?: string
   /** Conditions on `t`, the table, which the index of the order serves. The organisation is the first parameter. */
   readonly where: string
   /** The columns of `order`, with `id` first. */
@@ -38,15 +40,27 @@ export interface WalkedPage {
 export const walkedColumns = 's.found, s.is_match as "isMatch", s.place'
 
 /** Returns the SQL of the CTE `shown`: the rows of a page by `id`, with their place in the walk. The caller joins its table. */
-export function walkedPage({ table, id = 'id', where, keys, order, filter, bytes, scanMax, limit, maxBytes }: WalkedPage): string {
+export function walkedPage({
+  table,
+  id = 'id',
+  owner = 't.org_id = $1::int',
+  where,
+  keys,
+  order,
+  filter,
+  bytes,
+  scanMax,
+  limit,
+  maxBytes,
+}: WalkedPage): string {
   return `with walked as (
      select read.*, row_number() over (order by ${order}) as place
-     from (select ${keys}, (${filter}) as is_match from ${table} t where t.org_id = $1::int and ${where}) read
+     from (select ${keys}, (${filter}) as is_match from ${table} t where ${owner} and ${where}) read
      order by ${order} limit ${scanMax}),
    candidates as (select * from walked where is_match or place = ${scanMax} order by ${order} limit ${limit}),
    measured as (
      select c.id, c.is_match, c.place, row_number() over w as nth, count(*) over () as found, sum(${bytes}) over w as page_bytes
-     from candidates c join ${table} t on t.org_id = $1::int and t.${id} = c.id window w as (order by c.place rows unbounded preceding)),
+     from candidates c join ${table} t on ${owner} and t.${id} = c.id window w as (order by c.place rows unbounded preceding)),
    shown as (select id, is_match, place::int as place, found::int as found from measured where nth = 1 or page_bytes <= ${maxBytes})`
 }
 

@@ -89,6 +89,8 @@ export interface SessionPrincipal extends Common {
   readonly email: string
   /** Identifies the session: base64 of the hash of the cookie's id. */
   readonly sessionId: string
+  /** True when OPERATOR_EMAILS lists the address of the person and the sign-in of this session proved it. Decision 0732 says why. */
+  readonly isOperator?: true
 }
 
 export type Principal = KeyPrincipal | AgentPrincipal | SessionPrincipal
@@ -111,6 +113,8 @@ export interface AccessRule {
   readonly agentOnly?: true
   /** True: no agent token is accepted, whatever its scopes are. */
   readonly noAgents?: true
+  /** True: only sessions of operators are accepted. Other people get the reply of an unknown path. */
+  readonly operator?: true
 }
 
 const rank: Record<Role, number> = { member: 0, admin: 1, owner: 2 }
@@ -133,8 +137,12 @@ export function mayActFor({ scope, userId, role }: Pick<KeyPrincipal, 'scope' | 
   return scope === 'full' || userId === null || role === 'owner' || role === 'admin' || userId === ownerUser
 }
 
-/** Returns whether the principal may call a row with this rule. `why` is for the error message. Pure. */
-export function mayCall(principal: Principal, rule: AccessRule): { ok: true } | { ok: false; why: string } {
+/**
+ * Returns whether the principal may call a row with this rule. `why` is for the error message. With `isHidden`, the row does not exist for this principal.
+ * Pure.
+ */
+export function mayCall(principal: Principal, rule: AccessRule): { ok: true } | { ok: false; why: string; isHidden?: true } {
+  if (rule.operator && !(principal.kind === 'session' && principal.isOperator === true)) return { ok: false, why: '', isHidden: true }
   if (rule.agentOnly && principal.kind !== 'agent') return { ok: false, why: 'This endpoint takes an agent token.' }
   if (rule.noAgents && principal.kind === 'agent') return { ok: false, why: 'Agent tokens may not do this; it needs an API key or a session of a person.' }
   if (rule.scope === 'full' && (principal.kind === 'agent' || (principal.kind === 'key' && principal.scope !== 'full')))

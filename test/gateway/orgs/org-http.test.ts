@@ -40,6 +40,7 @@ describe('the signed-in person and the organisation over HTTP', () => {
       email: 'owner@test-org.test',
       org_name: 'Test Org',
       domain: 'test-org.test',
+      is_operator: false,
       attributed: false,
     })
     const admin = await app.newMember('admin')

@@ -3,15 +3,15 @@ import { shellText } from '../../text/common.ts'
 import { Kbd } from '../../ui/forms/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { openWindow } from '../commands/command-list.ts'
-import { hasRole, type Me } from '../me.tsx'
-import { type NavEntry, navigation, roleOf } from '../navigation.ts'
+import type { Me } from '../me.tsx'
+import { isShownTo, type NavEntry, navigation } from '../navigation.ts'
 import { AccountMenu } from './account-menu.tsx'
 import { LiveDot } from './live-dot.tsx'
 import { OrgMenu } from './org-menu.tsx'
 
 /** Returns the groups of the navigation with the entries that the person may see. */
 export const groupsFor = (me: Me) =>
-  navigation.map(({ title, entries }) => ({ title, entries: entries.filter(entry => hasRole(me, roleOf(entry))) })).filter(({ entries }) => entries.length > 0)
+  navigation.map(({ title, entries }) => ({ title, entries: entries.filter(entry => isShownTo(me, entry)) })).filter(({ entries }) => entries.length > 0)
 
 /** A link of the navigation. The page that is shown has `aria-current`. */
 export function NavLink({ entry }: { readonly entry: NavEntry }) {

@@ -2,8 +2,8 @@ import { useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useStore } from '../../api/store.ts'
 import { type Command, openWindow, pageCommands } from '../commands/command-list.ts'
-import { hasRole, type Me } from '../me.tsx'
-import { navigation, roleOf } from '../navigation.ts'
+import type { Me } from '../me.tsx'
+import { isShownTo, navigation } from '../navigation.ts'
 import { theme } from '../preferences.ts'
 import { signOut } from './sign-out.ts'
 
@@ -14,7 +14,7 @@ export function useCommands(me: Me): readonly Command[] {
   return useMemo(() => {
     const pages = navigation
       .flatMap(({ entries }) => entries)
-      .filter(entry => hasRole(me, roleOf(entry)))
+      .filter(entry => isShownTo(me, entry))
       .map(({ to, label, icon, letter }): Command => ({ id: `go-${to}`, label, group: 'Go to', icon, keys: `g ${letter}`, run: () => void navigate({ to }) }))
     const themes = (['light', 'dark', 'system'] as const).map(
       (value): Command => ({

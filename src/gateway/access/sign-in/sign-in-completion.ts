@@ -31,14 +31,14 @@ export class SignInCompletion {
 
   /**
    * Signs a person in to the organisation that they used last. The previous session of the browser ends. So another person who planted its cookie or
-   * kept a copy does not share the new session. Returns the set-cookie value of the new session. Throws `forbidden` for a person without an
+   * kept a copy does not share the new session. `provenEmail` is the address that this sign-in proved, or null. Returns the set-cookie value of the new session. Throws `forbidden` for a person without an
    * organisation.
    */
-  async signIn(userId: number, act: 'signIn' | 'signInByLink', { cookie, userAgent, call }: Arriving): Promise<string> {
+  async signIn(userId: number, act: 'signIn' | 'signInByLink', { cookie, userAgent, call }: Arriving, provenEmail: string | null): Promise<string> {
     const { db, sessions, audit } = this.#deps
     const start = await db.maybe(startingOrg, userId)
     if (start === null) throw fail('forbidden', { message: 'You are a member of no organisation here. Ask to be invited again.' })
-    const made = await sessions.create(userId, start.orgId, browserFamily(userAgent))
+    const made = await sessions.create(userId, start.orgId, browserFamily(userAgent), provenEmail)
     const principal = await sessions.principalOf(made.cookie)
     const before = await this.currentSession(cookie)
     if (before !== null) await sessions.revoke(before.sessionId)

@@ -64,7 +64,7 @@ export class SignInLinks {
     const taken = await this.#deps.db.maybe(takeLink, hashKey(token), new Date(this.#deps.clock.nowMs()))
     if (taken === null) throw fail('bad_request', { message: notValid })
     await this.#deps.people.ensureOrg(taken.userId)
-    return this.#deps.signInCompletion.signIn(taken.userId, 'signInByLink', arriving)
+    return this.#deps.signInCompletion.signIn(taken.userId, 'signInByLink', arriving, taken.email)
   }
 
   /** Deletes expired links. Returns their number. */

@@ -24,9 +24,10 @@ export const findLink = statement<[tokenHash: Buffer, now: Date], { email: strin
 )
 
 /** Deletes the link and returns its person, because a link signs in once. */
-export const takeLink = statement<[tokenHash: Buffer, now: Date], { userId: number }>(
+export const takeLink = statement<[tokenHash: Buffer, now: Date], { userId: number; email: string }>(
   'access.take_link',
-  `delete from sign_in_links where token_hash = $1::bytea and expires_at > $2::timestamptz returning user_id as "userId"`,
+  `delete from sign_in_links l using users u where u.id = l.user_id and l.token_hash = $1::bytea and l.expires_at > $2::timestamptz
+   returning u.id as "userId", u.email as "email"`,
 )
 
 export const deleteOldLinks = statement<[now: Date]>('access.delete_old_links', `delete from sign_in_links where expires_at < $1::timestamptz`)

@@ -6,6 +6,7 @@ import type { Db } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import { hashKey, type Sealer } from '../../../platform/security/secrets.ts'
+import { cleanEmail } from '../../../platform/values/email-address.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { People, ProvenIdentity } from '../../orgs/accounts/people.ts'
 import { identityFailure, oauthErrorOf } from '../identity/identity-failure.ts'
@@ -106,7 +107,7 @@ export class SignIn {
       throw fail('bad_request', { message: `This sign-in was begun in another browser, or this one refuses cookies. ${startAgain}` })
     const identity = await this.#identify(provider, query, { state, verifier: underWay.verifier, nonce: underWay.nonce })
     const { userId } = await this.#deps.people.arrive(identity)
-    const session = await this.#deps.signInCompletion.signIn(userId, 'signIn', arriving)
+    const session = await this.#deps.signInCompletion.signIn(userId, 'signIn', arriving, cleanEmail(identity.verifiedEmail ?? ''))
     return { returnTo: underWay.returnTo, cookies: [session] }
   }
 

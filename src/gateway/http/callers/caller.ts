@@ -3,11 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnyRow } from '../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { CallOwners } from '../../../platform/loop/inflight.ts'
-import type { Principal } from '../../../platform/security/principal.ts'
+import { mayCall, type Principal } from '../../../platform/security/principal.ts'
 import { challenge } from '../../access/authenticate.ts'
 import { gatewayCredential, providerCredential } from '../../wire/messages/credentials.ts'
 import { type Binding, countsStrangers, type EdgeDeps } from '../edge.ts'
 import { basicPassword } from '../oauth-wire.ts'
+import { noSuchPath } from '../path-hint.ts'
 import { type ActCall, isAudited, recordForbidden } from '../rows/audited-actions.ts'
 import { isOfStranger } from './anonymous.ts'
 
@@ -84,7 +85,8 @@ async function knownOrAnonymous({ clients }: AnyRow, request: IncomingMessage, r
 
 /**
  * Returns the refusal of a request whose caller is unknown. A wrong or missing credential counts against its sender. When the sender is over that limit,
- * the result is 429 instead of 401. A 403 because of the page that sent the request, or because the caller is an agent, is recorded in the audit trail.
+ * the result is 429 instead of 401. A 403 because of the page that sent the request, or because the caller is an agent, is recorded in the audit trail. On a
+ * row for operators it becomes the reply of an unknown path, unless an operator sent the request.
  */
 export async function refusalOfUnknown(thrown: unknown, call: RowRequest, deps: EdgeDeps): Promise<unknown> {
   const { binding, request, response } = call
@@ -96,9 +98,12 @@ export async function refusalOfUnknown(thrown: unknown, call: RowRequest, deps: 
       return tooMany
     }
   }
-  if (thrown instanceof GatewayError && thrown.status === 403 && isAudited(binding.row)) {
+  const isForbidden = thrown instanceof GatewayError && thrown.status === 403
+  if (isForbidden && (binding.access.operator === true || isAudited(binding.row))) {
     const reader = await whoReads(request, deps)
-    if (reader !== null) await recordForbidden(actOf(call, reader, deps), deps)
+    // For a caller who is no operator, the row does not exist, whatever else is wrong with the request.
+    if (binding.access.operator === true && (reader === null || !mayCall(reader, binding.access).ok)) return fail('not_found', { message: noSuchPath })
+    if (reader !== null && isAudited(binding.row)) await recordForbidden(actOf(call, reader, deps), deps)
   }
   return thrown
 }
@@ -113,7 +118,7 @@ async function whoReads(request: IncomingMessage, deps: EdgeDeps): Promise<Princ
 
 /** Describes a request for the audit trail. */
 export function actOf({ binding, params, requestId, request }: RowRequest, principal: Principal, deps: EdgeDeps): ActCall {
-  return { name: binding.name, principal, params, requestId, clientIp: () => deps.clientIp(request) }
+  return { name: binding.name, principal, params, requestId, isOfInstallation: binding.access.operator === true, clientIp: () => deps.clientIp(request) }
 }
 
 /** Returns the agents, key and tokens under which a running call is registered. When one of them is revoked, the call ends. */

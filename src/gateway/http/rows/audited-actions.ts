@@ -38,6 +38,8 @@ export interface ActCall {
   readonly principal: Principal
   readonly params: Readonly<Record<string, string>>
   readonly requestId: string
+  /** True when the act concerns the installation. Its line then belongs to no organisation. */
+  readonly isOfInstallation?: boolean
   clientIp(): string
 }
 
@@ -75,7 +77,7 @@ export async function recordForbidden(call: ActCall, { acts, log }: ActDeps): Pr
 
 function lineOf(call: ActCall): ActLine {
   return {
-    orgId: call.principal.orgId,
+    orgId: call.isOfInstallation === true ? null : call.principal.orgId,
     actor: call.principal,
     act: call.name,
     target: targetOf(call.params, isCertainlyNoSecret, null),
@@ -85,7 +87,7 @@ function lineOf(call: ActCall): ActLine {
 }
 
 /** Parameters whose values are ids of the gateway or of the catalog. Names that people choose are content and are not written. */
-const idParameters = ['id', 'did', 'uid', 'paymentId', 'provider', 'model']
+const idParameters = ['id', 'did', 'uid', 'paymentId', 'provider', 'model', 'route']
 
 /**
  * Returns the target as `key=12` pairs: ids in the path, and the id of the created thing. People sometimes paste API keys into paths. So before the act,

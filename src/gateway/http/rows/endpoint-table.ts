@@ -41,6 +41,7 @@ import { messagesEndpoints } from '../../inference/endpoints/messages-endpoints.
 import { responsesEndpoints } from '../../inference/endpoints/responses-endpoints.ts'
 import { keyEndpoints } from '../../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../../limits/endpoints.ts'
+import { operatorEndpoints } from '../../operator/operator-endpoints.ts'
 import { profileEndpoints } from '../../orgs/accounts/profile-endpoints.ts'
 import { memberEndpoints } from '../../orgs/members/member-endpoints.ts'
 import { orgEndpoints } from '../../orgs/org-endpoints.ts'
@@ -107,6 +108,7 @@ export const endpointTable = {
   ...webhookEndpoints,
   ...complianceEndpoints,
   ...hintEndpoints,
+  ...operatorEndpoints,
   ...discoveryEndpoints,
   ...healthEndpoints,
   ...mcpEndpoints,

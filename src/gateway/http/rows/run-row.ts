@@ -1,6 +1,7 @@
 import type { AnyRow, Call } from '../../../platform/endpoint.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { type AccessRule, mayCall, type Principal } from '../../../platform/security/principal.ts'
+import { noSuchPath } from '../path-hint.ts'
 import { type ActCall, type ActDeps, isAudited, recordForbidden, runAudited } from './audited-actions.ts'
 import type { parseInput } from './validate.ts'
 
@@ -46,12 +47,13 @@ export type RowDeps = ActDeps & { readonly services: object }
 
 /**
  * Checks the access rule and the requirements of a row. Returns null, or the refusal of the rule after its line in the audit trail is written. Throws the
- * refusal of the requirements. This function and `handleRow` are steps of `runRow`. `serveRow` calls them itself, because each call of HTTP then needs fewer
+ * refusal of the requirements, and `not_found` when the row does not exist for the caller. This function and `handleRow` are steps of `runRow`. `serveRow` calls them itself, because each call of HTTP then needs fewer
  * promises.
  */
 export function refusalOf(run: RowRun, deps: RowDeps): Promise<GatewayError> | null {
   const { row, principal } = run
   const verdict = principal === null ? null : mayCall(principal, run.access)
+  if (verdict?.ok === false && verdict.isHidden === true) throw fail('not_found', { message: noSuchPath })
   if (principal !== null && verdict?.ok === false) return forbidden(run, principal, verdict.why, deps)
   row.requires?.(deps.services)
   return null

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import { fail } from '../../../platform/errors.ts'
-import { cleanEmail } from './email-address.ts'
+import { cleanEmail } from '../../../platform/values/email-address.ts'
 import {
   fillProfile,
   findIdentity,

@@ -4,9 +4,9 @@ import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog } from '../../../platform/db/db-control-log.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { Role, SessionPrincipal } from '../../../platform/security/principal.ts'
+import { cleanEmail } from '../../../platform/values/email-address.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { Mail } from '../../mail/mail.ts'
-import { cleanEmail } from '../accounts/email-address.ts'
 import {
   countInvited,
   countPeople,

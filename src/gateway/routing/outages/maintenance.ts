@@ -162,3 +162,16 @@ export class Maintenance {
     return null
   }
 }
+
+/** A quarantined route as the operator sees it. */
+export const withheldView = ({ route, setBy, reason, since, until }: Withheld) => ({
+  route,
+  maintenance: true as const,
+  set_by: setBy,
+  reason,
+  since: since.toISOString(),
+  until: until.toISOString(),
+})
+
+/** The reason of a quarantine that an operator set. */
+export const setByOperator = 'set by the operator'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { App } from '../../../composition/gateway.ts'
-import type { Withheld } from '../../../gateway/routing/outages/maintenance.ts'
+import { setByOperator, withheldView } from '../../../gateway/routing/outages/maintenance.ts'
 import { fail } from '../../../platform/errors.ts'
 import { uinrFromInr } from '../../../platform/values/money.ts'
 import { argsOf } from '../admin-args.ts'
@@ -205,7 +205,7 @@ async function maintenance(app: App, { route, for: span, clear }: z.output<typeo
     await asOperator(app.audit, act, () => app.maintenance.clear(route))
     return { route, maintenance: false }
   }
-  return withheldView(await asOperator(app.audit, act, () => app.maintenance.withhold(route, spanMs(span), 'set by the operator')))
+  return withheldView(await asOperator(app.audit, act, () => app.maintenance.withhold(route, spanMs(span), setByOperator)))
 }
 
 /** Rotates the key that signs agent tokens. Throws an Error when the next key has not been public for long enough. The error says how long to wait. */
@@ -229,15 +229,6 @@ function rotateSigningKey(app: App): Promise<object> {
 }
 
 const minutes = (ms: number): number => Math.max(1, Math.ceil(ms / 60_000))
-
-const withheldView = ({ route, setBy, reason, since, until }: Withheld): object => ({
-  route,
-  maintenance: true,
-  set_by: setBy,
-  reason,
-  since: since.toISOString(),
-  until: until.toISOString(),
-})
 
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 

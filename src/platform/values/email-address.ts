@@ -2,6 +2,9 @@
 /** Some characters, an @ and a host name. The pattern refuses text that could contain two addresses. It does not check whether the mailbox exists. */
 const emailShape = /^[^\s@,;:<>()[\]"\\\p{Cc}]{1,64}@(?=.{1,255}$)[\p{L}\p{N}-]+(\.[\p{L}\p{N}-]+)*$/u
 
+/** Returns an address in the form in which addresses are compared: its ASCII letters in lower case. Other letters have one form only. */
+export const comparedEmail = (email: string): string => email.replace(/[A-Z]/g, letter => letter.toLowerCase())
+
 /** Returns the address without surrounding spaces, or null when it is invalid. */
 export function cleanEmail(text: string): string | null {
   const email = text.trim()
