@@ -50,14 +50,14 @@ function Windowed<T>({ label, columns, rows, rowKey, ...opening }: TableProps<T>
   const after = virtual.getTotalSize() - ((items.at(-1)?.end ?? offset) - offset)
   return (
     <table ref={table} className="table" aria-label={label} aria-rowcount={rows.length + 1}>
-      <TableHead columns={columns} />
+      <TableHead columns={columns} rows={rows} marks={opening.marks} />
       <tbody>
         {before > 0 && <Gap height={before} />}
         {items.map(item => {
           const row = rows[item.index] as T
           return (
             <tr key={rowKey(row)} ref={virtual.measureElement} data-index={item.index} aria-rowindex={item.index + 2} {...openable(row, opening)}>
-              <Cells columns={columns} row={row} />
+              <Cells columns={columns} row={row} marks={opening.marks} />
             </tr>
           )
         })}
