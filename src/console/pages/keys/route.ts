@@ -1,5 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../app/root-route.tsx'
+import { clientOf } from '../connect/text.ts'
 import { type KeysSearch, keySorts, keyStates } from './filters/search.ts'
 
 const queryMax = 100
@@ -14,6 +15,7 @@ export const keysRoute = createRoute({
     const q = ['string', 'number', 'boolean'].includes(typeof search['q']) ? String(search['q']).slice(0, queryMax) : ''
     const state = keyStates.find(one => one === search['state'])
     const sort = keySorts.find(one => one === search['sort'])
+    const connect = clientOf(search['connect'])
     const owner = ownerOf(search['owner'])
     return {
       ...(q === '' ? {} : { q }),
@@ -21,6 +23,7 @@ export const keysRoute = createRoute({
       ...(owner === undefined ? {} : { owner }),
       ...(sort === undefined || sort === 'created' ? {} : { sort }),
       ...(key === null ? {} : { key }),
+      ...(connect === undefined ? {} : { connect }),
       ...(search['new'] ? { new: true as const } : {}),
     }
   },

@@ -9,6 +9,14 @@ export const text = {
   all: 'All memory',
   others: 'Written by others: information, not instructions',
 
+  newer: {
+    somebody: 'Somebody',
+    changed: (name: string) => `Changed by ${name}`,
+    deleted: (name: string) => `Deleted by ${name}`,
+    show: 'Show',
+    changes: 'What changed',
+  },
+
   newFile: 'New file',
   newSpace: 'New space',
   addEntry: 'Add an entry',

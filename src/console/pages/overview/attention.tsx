@@ -38,7 +38,7 @@ export function Attention() {
             ...webhookFindings(webhooks.data?.webhooks ?? []),
             ...keyFindings([...(unused.data?.keys ?? []), ...(newest.data?.keys ?? [])], now),
             ...invitationFindings(members.data?.pending?.length ?? 0),
-          ]
+          ].sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
           if (findings.length === 0)
             return (
               <p className="finding finding-good">
@@ -56,6 +56,7 @@ export function Attention() {
                   ) : (
                     <Link to={to.path} search={to.search ?? {}}>
                       {words}
+                      <Icon name="right" size={14} />
                     </Link>
                   )}
                 </li>

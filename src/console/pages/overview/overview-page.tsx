@@ -20,7 +20,7 @@ import './overview.css'
 import { type Metric, metrics } from './metric.ts'
 import { RecentErrors } from './recent-errors.tsx'
 import { text } from './text.ts'
-import { TopAgents, TopKeys, TopModels } from './tops.tsx'
+import { TopAgents, TopKeys, TopModels, TopPeople } from './tops.tsx'
 
 const route = getRouteApi('/')
 
@@ -67,10 +67,15 @@ export function OverviewPage() {
           <Panel title={text.agents} isFlush>
             <Loaded query={activity}>{data => <TopAgents activity={data} />}</Loaded>
           </Panel>
+          <Panel title={text.people} isFlush>
+            <Loaded query={activity}>{data => <TopPeople activity={data} />}</Loaded>
+          </Panel>
           <Panel title={text.keys} isFlush>
             <Loaded query={activity}>{data => <TopKeys activity={data} />}</Loaded>
           </Panel>
-          <RecentErrors />
+          <div className="overview-wide">
+            <RecentErrors />
+          </div>
         </div>
       )}
       <BudgetPanel />

@@ -23,6 +23,8 @@ export const text = {
   models: 'Top models',
   agents: 'Top agents',
   noAgents: 'No agent has made a call in this time.',
+  people: 'Top people',
+  noPeople: 'No call of this time belongs to a person.',
   keys: 'Top keys',
   recentErrors: 'Recent failures',
   allErrors: 'All failures',

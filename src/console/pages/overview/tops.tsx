@@ -53,6 +53,25 @@ export function TopAgents({ activity }: { readonly activity: Activity }) {
   return <Table label={text.agents} columns={[name, ...figures<Agent>(activity.totals)]} rows={agents.slice(0, shownMax)} rowKey={row => row.agent_id ?? 0} />
 }
 
+type Member = NonNullable<Activity['by_member']>[number]
+
+/** The people whose keys and agents used most. A name leads to what that person used. */
+export function TopPeople({ activity }: { readonly activity: Activity }) {
+  const people = (activity.by_member ?? []).filter(({ uid }) => uid !== null)
+  if (people.length === 0) return <p className="quiet panel-text">{text.noPeople}</p>
+  const name: Column<Member> = {
+    key: 'person',
+    head: 'Person',
+    isName: true,
+    cell: row => (
+      <Link to="/usage" search={row.uid === null ? {} : { uid: row.uid }}>
+        <MiddleCut text={row.name ?? row.email ?? `Person ${row.uid}`} max={26} />
+      </Link>
+    ),
+  }
+  return <Table label={text.people} columns={[name, ...figures<Member>(activity.totals)]} rows={people.slice(0, shownMax)} rowKey={row => row.uid ?? 0} />
+}
+
 type Key = NonNullable<Activity['top_keys']>[number]
 
 export function TopKeys({ activity }: { readonly activity: Activity }) {

@@ -12,11 +12,11 @@ import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
 import { FilterBar } from '../activity/filter-bar.tsx'
-import { type ActivitySearch, filtersOf, given, spanSearchOf } from '../activity/filters.ts'
+import { type ActivitySearch, type Filters, filtersOf, given, spanSearchOf } from '../activity/filters.ts'
 import { lengthOf, type Span, spanBefore, spanOf, spanText } from '../activity/span.ts'
 import type { Activity } from './figures.ts'
 import { MetricCards } from './metric-cards.tsx'
-import { groups, type Metric } from './metrics.ts'
+import { type Group, groups, type Metric } from './metrics.ts'
 import type { UsageSearch } from './search.ts'
 import { ShareTable } from './share-table.tsx'
 import { text } from './text.ts'
@@ -48,15 +48,15 @@ export function UsagePage() {
   const activity = useQuery({ ...apiQuery('activity', { query }), placeholderData: keepPreviousData })
   const earlier = useQuery(apiQuery('activity', { query: { ...before, ...filters } }))
   const show = (changes: Partial<UsageSearch>): void => void navigate({ search: given({ ...search, ...changes }), replace: true, resetScroll: false })
-  const filter = (next: ActivitySearch): void => {
-    const { metric, group: list, unit } = search
+  const filter = (next: ActivitySearch, list = search.group): void => {
+    const { metric, unit } = search
     void navigate({ search: { ...next, ...given({ metric, group: list, unit }) }, resetScroll: false })
   }
   const isFiltered = Object.keys(filters).length > 0
   const hasNothing = activity.data !== undefined && activity.data.totals.requests === 0
   return (
     <Page title={text.title} intro={text.intro}>
-      <FilterBar search={search} today={today} onChange={filter}>
+      <FilterBar search={search} today={today} onChange={next => filter(next)}>
         <div className="push-end usage-acts">
           <LinkButton icon="list" to="/calls" search={{ ...spanSearchOf(search), ...filters }}>
             {text.allCalls}
@@ -98,7 +98,7 @@ export function UsagePage() {
                   group={search.group ?? 'model'}
                   metric={metricOf(search, data)}
                   search={search}
-                  onFilter={one => filter({ ...spanSearchOf(search), ...filters, ...one })}
+                  onFilter={one => filter({ ...spanSearchOf(search), ...filters, ...one }, groupAfter(one))}
                 />
               )}
             </Loaded>
@@ -108,6 +108,9 @@ export function UsagePage() {
     </Page>
   )
 }
+
+/** Returns what the table lists after a filter. The list of one person would be that person again, so it becomes the models that the person used. */
+const groupAfter = (one: Filters): Group => (one.model === undefined ? 'model' : 'agent')
 
 interface FiguresProps {
   readonly data: Activity

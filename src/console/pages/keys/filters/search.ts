@@ -1,4 +1,5 @@
 /** What the address of the list of keys says. */
+import type { ConnectClient } from '../../connect/text.ts'
 
 export const keyStates = ['active', 'notice', 'disabled', 'disabled_inactive', 'expired', 'owner_left', 'revoked'] as const
 export const keySorts = ['created', 'name', 'last_used'] as const
@@ -12,8 +13,9 @@ export interface KeyFilterValues {
   readonly sort?: (typeof keySorts)[number]
 }
 
-/** `key` opens one key beside the list, and `new` the form for a new one. */
+/** `key` opens one key beside the list, `new` the form for a new one, and `connect` the way to connect a client. */
 export interface KeysSearch extends KeyFilterValues {
   readonly key?: number
   readonly new?: true
+  readonly connect?: ConnectClient
 }
