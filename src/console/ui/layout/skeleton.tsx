@@ -1,4 +1,4 @@
-/** Grey lines in the shape of what loads. They appear after a moment, so that a fast page does not flicker. A screen reader is notified of that this part is busy. */
+/** Grey lines in the shape of what loads. They appear after a moment, so that a fast page does not flicker. A screen reader reads that this part is busy. */
 export function Skeleton({ lines = 3, height }: { readonly lines?: number; readonly height?: number }) {
   return (
     <div className="skeleton" aria-busy="true">
