@@ -135,6 +135,7 @@ describe.skipIf(program === null)(suiteName('the questions of a team lead'), { t
       const routes = page.getByRole('list', { name: 'Routes tried' })
       await routes.getByText(/alpha/).first().waitFor()
       expect(await routes.textContent()).toContain('503')
+      await page.getByText('alpha answered 503: it is overloaded or down.').first().waitFor()
       await page.keyboard.press('Escape')
     }))
 

@@ -126,7 +126,7 @@ function useAgentColumns(act: (agent: Agent, name: AgentAct) => void): Column<Ag
     {
       key: 'budget',
       head: 'This month',
-      width: '13rem',
+      width: '14.5rem',
       cell: agent => <BudgetBar capInr={agent.monthly_budget_inr} spentInr={agent.spend_month_inr} heldInr={agent.held_inr} inDoubtInr={agent.in_doubt_inr} />,
     },
     { key: 'call', head: 'Last call', cell: ({ last_call_at: at }) => <Time at={at} /> },

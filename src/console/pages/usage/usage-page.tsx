@@ -159,8 +159,8 @@ function Nothing({ span, isFiltered, onClear }: { readonly span: Span; readonly 
         isFiltered ? (
           <Button onClick={onClear}>{text.clear}</Button>
         ) : (
-          <LinkButton look="primary" icon="plus" to="/keys" search={{ new: true }}>
-            {text.createKey}
+          <LinkButton look="primary" icon="play" to="/start">
+            {text.start}
           </LinkButton>
         )
       }

@@ -36,7 +36,12 @@ export interface TableProps<T> {
   readonly onOpen?: (row: T) => void
   readonly isOpen?: (row: T) => boolean
   readonly marks?: Marks<T> | undefined
+  /** True: the table stays a table where the screen is narrow, with the columns that cards have. For rows of two or three short facts. */
+  readonly isCompact?: boolean
 }
+
+/** The class of a table. */
+export const tableClass = (isCompact = false): string => (isCompact ? 'table table-compact' : 'table')
 
 const isControl = (target: EventTarget): boolean => target instanceof Element && target.closest('button, a, input, [popover]') !== null
 
@@ -147,9 +152,9 @@ export function Cells<T>({ columns, row, marks }: CellsProps<T>) {
 }
 
 /** A table of at most a page of rows. It becomes a list of cards where the screen is narrow. Use VirtualTable for longer lists. */
-export function Table<T>({ label, columns, rows, rowKey, ...opening }: TableProps<T>) {
+export function Table<T>({ label, columns, rows, rowKey, isCompact, ...opening }: TableProps<T>) {
   return (
-    <table className="table" aria-label={label}>
+    <table className={tableClass(isCompact)} aria-label={label}>
       <TableHead columns={columns} rows={rows} marks={opening.marks} />
       <tbody>
         {rows.map(row => (

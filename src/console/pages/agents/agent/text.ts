@@ -163,18 +163,6 @@ export const text = {
   adminRules: 'Limits that an owner or admin of the organisation set are loosened only by owners and admins.',
 } as const
 
-const outcomes = {
-  ok: { tone: 'good', icon: 'good', name: 'Served', means: 'The reply was complete.' },
-  failed: { tone: 'bad', icon: 'bad', name: 'Failed', means: 'No provider answered, or the call was refused.' },
-  client_gone: { tone: 'quiet', icon: 'leave', name: 'Caller left', means: 'The caller closed the connection before the end.' },
-  upstream_broke: { tone: 'bad', icon: 'bad', name: 'Broke off', means: 'The provider ended the reply in the middle.' },
-  cut: { tone: 'warn', icon: 'warn', name: 'Cut', means: 'The gateway ended the call: a budget was used up, or the agent or key was stopped.' },
-  interrupted: { tone: 'warn', icon: 'warn', name: 'Interrupted', means: 'The process of the gateway ended before the call did.' },
-} as const
-
-/** Returns the outcome of a call in words. */
-export const outcomeOf = (outcome: keyof typeof outcomes) => outcomes[outcome]
-
 /** Returns the rules of an agent as sentences, the narrowest first. */
 export function rulesInWords(agent: Agent): string[] {
   const { allowed_models: models, allowed_providers: providers, max_cost_inr_per_call: cost, max_output_tokens: tokens, max_concurrency: concurrency } = agent

@@ -28,7 +28,7 @@ const columns: readonly Column<Entry>[] = [
     ),
   },
   { key: 'modified', head: 'Written', cell: ({ modified }) => <Time at={modified} /> },
-  { key: 'size', head: 'Size', align: 'end', cell: ({ size }) => <span title={`${count(size)} bytes`}>{bytesText(size)}</span> },
+  { key: 'size', head: 'Size', align: 'end', isOnCards: false, cell: ({ size }) => <span title={`${count(size)} bytes`}>{bytesText(size)}</span> },
   { key: 'for', head: 'For', isOnCards: false, cell: ({ author_name: name }) => name ?? <span className="quiet">–</span> },
   {
     key: 'versions',
@@ -77,6 +77,7 @@ export function MemoryTab({ agent }: TabProps) {
               <>
                 <p className="agent-hint">{text.written}</p>
                 <VirtualTable
+                  isCompact
                   label={text.memory}
                   columns={columns}
                   rows={rows}
