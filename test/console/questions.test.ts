@@ -93,7 +93,7 @@ describe.skipIf(program === null)(suiteName('the questions of a team lead'), { t
     ask(async () => {
       await page.getByRole('link', { name: 'Usage' }).click()
       await heading('Usage')
-      await page.getByRole('button', { name: 'Span of days' }).click()
+      await page.getByRole('button', { name: /Last 30 days/ }).click()
       await page.getByRole('menuitemradio', { name: 'Last 7 days' }).click()
       await page.getByText('People', { exact: true }).click()
       await page.getByRole('table', { name: 'People' }).waitFor()
@@ -122,7 +122,7 @@ describe.skipIf(program === null)(suiteName('the questions of a team lead'), { t
       const yesterday = page.getByRole('region', { name: 'Yesterday' })
       await yesterday.getByRole('link', { name: 'agents/reviewer/plan.md' }).waitFor()
       const change = yesterday.getByRole('table')
-      await change.getByText('Before: reviewer').waitFor()
+      await change.getByRole('columnheader', { name: /^Before: reviewer/ }).waitFor()
       expect(await change.locator('mark').allTextContents()).toEqual(['Mondays', 'Tuesdays'])
       expect(await opened.axe()).toEqual([])
     }))

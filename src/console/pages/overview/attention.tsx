@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { apiQuery } from '../../api/queries.ts'
 import { hasRole, useMe } from '../../app/me.tsx'
 import { useNow } from '../../ui/data/time.tsx'
+import { Button } from '../../ui/forms/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
@@ -32,6 +33,9 @@ export function Attention() {
   const reads = { health: [health], budgets: [blocked, warned], keys: [unused, newest], webhooks: [webhooks], members: [members] }
   const isPending = Object.values(reads).some(list => list.some(({ isLoading }) => isLoading))
   const unread = (Object.keys(reads) as (keyof typeof reads)[]).filter(name => reads[name].some(({ isError, data }) => isError && data === undefined))
+  const again = (): void => {
+    for (const read of Object.values(reads).flat()) if (read.isError) void read.refetch()
+  }
   const findings = [
     ...(health.data ? healthFindings(health.data) : []),
     ...budgetFindings([...(blocked.data?.budgets ?? []), ...(warned.data?.budgets ?? [])]),
@@ -41,13 +45,19 @@ export function Attention() {
   ].sort((a, b) => Number(b.tone === 'bad') - Number(a.tone === 'bad'))
   return (
     <Panel title={text.attention}>
-      {isPending ? <Skeleton lines={3} /> : <Findings findings={findings} unread={unread.map(name => text.checked[name])} />}
+      {isPending ? <Skeleton lines={3} /> : <Findings findings={findings} unread={unread.map(name => text.checked[name])} onRetry={again} />}
     </Panel>
   )
 }
 
-/** `unread`: what could not be read. The page does not say that all is well then. */
-function Findings({ findings, unread }: { readonly findings: readonly Finding[]; readonly unread: readonly string[] }) {
+interface FindingsProps {
+  readonly findings: readonly Finding[]
+  /** What could not be read. The page does not say that all is well then. */
+  readonly unread: readonly string[]
+  readonly onRetry: () => void
+}
+
+function Findings({ findings, unread, onRetry }: FindingsProps) {
   if (findings.length === 0 && unread.length === 0)
     return (
       <p className="finding finding-good">
@@ -75,6 +85,9 @@ function Findings({ findings, unread }: { readonly findings: readonly Finding[];
         <li className="finding finding-warn">
           <Icon name="warn" />
           {text.attentionPart(unread)}
+          <Button size="sm" look="ghost" onClick={onRetry}>
+            Try again
+          </Button>
         </li>
       )}
     </ul>

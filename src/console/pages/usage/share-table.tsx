@@ -43,7 +43,7 @@ export function ShareTable({ activity, group, metric, search, onFilter }: ShareT
           </Link>
         ),
     },
-    { key: 'calls', head: text.columns.calls, align: 'end', cell: row => count(row.requests) },
+    { key: 'calls', head: text.columns.calls, align: 'end', isOnCards: false, cell: row => count(row.requests) },
     {
       key: 'errors',
       head: text.columns.errors,
@@ -66,7 +66,7 @@ export function ShareTable({ activity, group, metric, search, onFilter }: ShareT
   ]
   return (
     <div className="share-table">
-      <Table label={text.groups[group]} columns={columns} rows={[...sorted, all]} rowKey={row => row.key} />
+      <Table isCompact label={text.groups[group]} columns={columns} rows={[...sorted, all]} rowKey={row => row.key} />
     </div>
   )
 }
