@@ -1,5 +1,4 @@
 import { Icon } from '../../ui/icon.tsx'
-import './outcome.css'
 import { type Outcome, outcomes } from './text.ts'
 
 /** How a call ended, as an icon and a word. */

@@ -79,30 +79,33 @@ export function UsagePage() {
               {data => <Figures data={data} before={earlier.data} beforeSpan={before} canBeHours={canBeHours} search={search} onShow={show} />}
             </Loaded>
           </Panel>
-          <Panel
-            title={text.table}
-            isFlush
-            actions={
-              <Segmented
-                label={text.group}
-                value={search.group ?? 'model'}
-                onChange={value => show({ group: value })}
-                options={groups.map(value => ({ value, label: text.groups[value] }))}
-              />
-            }
-          >
-            <Loaded query={activity} skeleton={<Skeleton lines={5} />}>
-              {data => (
-                <ShareTable
-                  activity={data}
-                  group={search.group ?? 'model'}
-                  metric={metricOf(search, data)}
-                  search={search}
-                  onFilter={one => filter({ ...spanSearchOf(search), ...filters, ...one }, groupAfter(one))}
+          {/* Figures and shares are of one reply, so that the page says once that it failed. */}
+          {(activity.data !== undefined || !activity.isError) && (
+            <Panel
+              title={text.table}
+              isFlush
+              actions={
+                <Segmented
+                  label={text.group}
+                  value={search.group ?? 'model'}
+                  onChange={value => show({ group: value })}
+                  options={groups.map(value => ({ value, label: text.groups[value] }))}
                 />
-              )}
-            </Loaded>
-          </Panel>
+              }
+            >
+              <Loaded query={activity} skeleton={<Skeleton lines={5} />}>
+                {data => (
+                  <ShareTable
+                    activity={data}
+                    group={search.group ?? 'model'}
+                    metric={metricOf(search, data)}
+                    search={search}
+                    onFilter={one => filter({ ...spanSearchOf(search), ...filters, ...one }, groupAfter(one))}
+                  />
+                )}
+              </Loaded>
+            </Panel>
+          )}
         </div>
       )}
     </Page>
