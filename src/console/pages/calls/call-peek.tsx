@@ -72,10 +72,11 @@ function OneCall({ call }: { readonly call: WholeCall }) {
         <p className="quiet">{outcomes[call.outcome].means}</p>
         {call.outcome === 'failed' && (
           <ul className="call-why" aria-label={text.whyLabel}>
-            {call.routes.map((route, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: attempts have no id, and their order never changes.
-              <li key={index}>{route.reason === null ? null : text.why(route.provider, route.reason)}</li>
-            ))}
+            {call.routes.map(
+              ({ provider, reason }, index) =>
+                // biome-ignore lint/suspicious/noArrayIndexKey: attempts have no id, and their order never changes.
+                reason !== null && <li key={index}>{text.why(provider, reason)}</li>,
+            )}
           </ul>
         )}
       </div>

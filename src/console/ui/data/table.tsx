@@ -80,9 +80,9 @@ export function TableHead<T>({ columns, rows, marks }: Pick<TableProps<T>, 'colu
     <thead>
       <tr>
         {marks && (
-          <th scope="col" className="cell-mark">
+          <td className="cell-mark">
             <MarkAll rows={rows} marks={marks} />
-          </th>
+          </td>
         )}
         {columns.map(column => (
           <th key={column.key} scope="col" className={classOf(column)} style={column.width === undefined ? undefined : { inlineSize: column.width }}>
