@@ -36,16 +36,16 @@ const wordsCharsMax = 2_000
 const alikeShare = 0.35
 const wordsMsMax = 50
 
-/** Returns all rows of a comparison of two texts. An empty text has no line. */
+/** Returns all rows of a comparison of two texts. */
 export function diffRows(before: string, after: string): DiffRow[] {
-  const old = before === '' ? [] : linesOf(before)
+  const old = linesOf(before)
   const rows: DiffRow[] = []
   let at = 0
   let right = 1
   const same = (to: number): void => {
     for (; at < to; at++) rows.push({ kind: 'same', before: whole(at + 1, old[at], false), after: whole(right++, old[at], false) })
   }
-  for (const { from, to, lines } of hunksOf(old, after === '' ? [] : linesOf(after))) {
+  for (const { from, to, lines } of hunksOf(old, linesOf(after))) {
     same(from)
     for (let place = 0; place < Math.max(to - from, lines.length); place++) {
       const left = from + place < to ? old[from + place] : undefined
