@@ -54,7 +54,7 @@ export function ShareTable({ activity, group, metric, search, onFilter }: ShareT
     { key: 'tokens', head: text.columns.tokens, align: 'end', isOnCards: false, cell: row => count(row.tokens) },
     { key: 'cost', head: text.columns.cost, align: 'end', isOnCards: false, cell: row => <Money inr={row.cost_inr} /> },
     { key: 'value', head: text.columns.value, align: 'end', cell: row => <Money inr={row.value_inr} /> },
-    { key: 'share', head: text.share(text.metrics[shared]), width: '11rem', cell: row => <Share share={shareOf(row)} /> },
+    { key: 'share', head: text.share(text.metrics[shared]), width: 'min(11rem, 22vw)', cell: row => <Share share={shareOf(row)} /> },
     {
       key: 'acts',
       head: '',
