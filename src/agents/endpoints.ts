@@ -29,7 +29,10 @@ export const agentEndpoints = {
         .nullable()
         .optional()
         .describe('Null after the last page. Left out when the whole list is there and the request asked for no page.'),
-      total_estimate: z.int().optional().describe('Number of agents that match, among 100,000 at most. Only on a first page.'),
+      total_estimate: z
+        .int()
+        .optional()
+        .describe('Number of agents that match, among 100,000 at most. Only on a first page, and not with budget_used_percent.'),
     }),
     errors: ['bad_request'],
     async handle({ agents }, { query }, { principal }) {
@@ -40,7 +43,7 @@ export const agentEndpoints = {
       const limit = query.limit ?? (isPaged ? pageDefault : undefined)
       const [page, total] = await Promise.all([
         agents.list(orgId, { ...filter, limit }),
-        isPaged && query.cursor === undefined ? agents.total(orgId, filter) : undefined,
+        isPaged && query.cursor === undefined && query.budget_used_percent === undefined ? agents.total(orgId, filter) : undefined,
       ])
       const next = isPaged || page.nextCursor !== null ? { next_cursor: page.nextCursor } : {}
       return { agents: page.agents, ...next, ...(total === undefined ? {} : { total_estimate: total }) }

@@ -19,6 +19,12 @@ const addSpend = statement<[orgId: number, period: string, every: number]>(
    select org_id, 'agent', id::text, 'spend', $2::text, id * 1000 from agents where org_id = $1::int and id % $3::int = 0`,
 )
 
+const addSpendOf = statement<[orgId: number, agentId: string, period: string, uinr: bigint]>(
+  'test.add_spend_of_agent',
+  `insert into counters (org_id, scope, scope_id, metric, period, spent) values ($1::int, 'agent', $2::text, 'spend', $3::text, $4::bigint)
+   on conflict (org_id, scope, scope_id, metric, period) do update set spent = excluded.spent`,
+)
+
 interface Listed {
   readonly id: number
   readonly name: string
@@ -116,6 +122,9 @@ describe('a list of agents', () => {
       '?sort=name&cursor=name.a1',
       '?sort=last_call&cursor=last_call.a1.eA',
       '?sort=spend&cursor=spend.1',
+      '?budget_used_percent=0',
+      '?budget_used_percent=101',
+      '?budget_used_percent=x',
       `?cursor=${'a'.repeat(1001)}`,
     ]) {
       const reply = await list(query)
@@ -125,6 +134,40 @@ describe('a list of agents', () => {
     }
     const ownerless = (await app.newKey({ withUser: false })).key
     expect(said(await app.call('GET', '/v1/me/agents?owner=me', undefined, { token: ownerless }))).toEqual([400, 'bad_request'])
+  })
+
+  test('the agents that have spent a share of their budget are found by the server, most spend first, page by page', async () => {
+    const there = await app.otherOrg('Budgets Org')
+    const owner = await app.signIn(there.userId, there.orgId)
+    const make = async (name: string, capInr: number | null, spentInr: number): Promise<number> => {
+      const { id } = (await app.call('POST', '/me/agents', { name }, { cookie: owner })).json
+      if (capInr !== null) await app.call('POST', `/me/agents/${id}/budget`, { monthly_budget_inr: capInr }, { cookie: owner })
+      await app.db.exec(addSpendOf, there.orgId, String(id), istMonth(Date.now()), BigInt(spentInr) * 1_000_000n)
+      return id
+    }
+    await make('half', 100, 50)
+    await make('at 80', 100, 80)
+    const over = await make('used up', 10, 12)
+    await make('large', 1_000, 790)
+    await make('near its end', 500, 450)
+    await make('without a budget', null, 9_000)
+    await app.call('POST', `/me/agents/${over}/pause`, undefined, { cookie: owner })
+
+    expect(await names('?budget_used_percent=80', owner)).toEqual(['near its end', 'at 80', 'used up'])
+    expect(await names('?budget_used_percent=100&sort=spend', owner)).toEqual(['used up'])
+    expect(await names('?budget_used_percent=80&state=active', owner)).toEqual(['near its end', 'at 80'])
+    expect(await names('?budget_used_percent=1&q=LARGE', owner)).toEqual(['large'])
+    expect(await names('?budget_used_percent=80'), 'another organisation has none of them').not.toContain('used up')
+    const pages: string[][] = []
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page = await list(`?budget_used_percent=80&limit=1${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`, owner)
+      expect(page.json).not.toHaveProperty('total_estimate')
+      pages.push(page.json.agents.map((agent: Listed) => agent.name))
+      cursor = page.json.next_cursor
+    }
+    expect(pages.flat()).toEqual(['near its end', 'at 80', 'used up'])
+    const refused = await list('?budget_used_percent=80&sort=name', owner)
+    expect([refused.status, refused.json.error.message]).toEqual([400, expect.stringContaining('sort=spend')])
   })
 
   test('25,000 agents are listed, searched and sorted quickly, and the total is known', { timeout: 120_000 }, async () => {
@@ -139,6 +182,7 @@ describe('a list of agents', () => {
       '?sort=name',
       '?sort=last_call',
       '?sort=spend',
+      '?budget_used_percent=80',
       '?q=worker 24999',
       '?q=nothing',
       '?state=paused',

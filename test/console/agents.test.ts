@@ -187,6 +187,75 @@ describe.skipIf(program === null)(suiteName('agents in the console'), { timeout:
     await opened.context.close()
   })
 
+  test('the agents whose budget is about to end are listed by the gateway, with the order that it has', async () => {
+    const cookie = await app.signIn()
+    const { id } = await make(cookie, { name: 'nearly-out' })
+    await make(cookie, { name: 'far-from-it' })
+    const { access_token: token } = (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json
+    await app.call('POST', '/v1/chat/completions', { model: 'alpha-only', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 50 }, { token })
+    await app.gateway.app.limits.flushNow()
+    const { spend_month_inr: spent } = (await app.call('GET', `/me/agents/${id}`, undefined, { cookie })).json
+    await app.setBudget('agent', id, spent / 0.9)
+    const opened = await openPage(browser, app, '/console/agents', { cookie })
+    const { page } = opened
+    await page.getByRole('rowheader', { name: /far-from-it/ }).waitFor()
+    await page.getByLabel('Budget', { exact: true }).selectOption('80% used or more')
+    await page.waitForURL(/budget_used_percent=80/)
+    await page.getByRole('rowheader', { name: /far-from-it/ }).waitFor({ state: 'detached' })
+    expect(await page.getByRole('rowheader').allTextContents()).toEqual([expect.stringContaining('nearly-out')])
+    expect(await page.getByLabel('Order').locator('option').allTextContents()).toEqual(['Highest spend first'])
+    await page.reload()
+    await page.getByRole('rowheader', { name: /nearly-out/ }).waitFor()
+    expect(opened.faults).toEqual([])
+    await opened.context.close()
+  })
+
+  test('several agents are selected by checkbox and by x, and paused or ended with one question, which lists each that failed', async () => {
+    const cookie = await app.signIn()
+    const names = ['many-a', 'many-b', 'many-c']
+    const ids: number[] = []
+    for (const name of names) ids.push((await make(cookie, { name })).id)
+    await app.call('POST', `/me/agents/${ids[1]}/children`, { name: 'many-b-child' }, { cookie })
+    const opened = await openPage(browser, app, '/console/agents?q=many-&parent=none&sort=name', { cookie, expected: [/status of 409/] })
+    const { page } = opened
+    const statuses = async () => Promise.all(ids.map(async id => (await app.call('GET', `/me/agents/${id}`, undefined, { cookie })).json.status))
+    const bar = page.getByRole('region', { name: 'Selected agents' })
+    await page.getByRole('rowheader', { name: /many-a/ }).waitFor()
+    await page.getByRole('checkbox', { name: 'Select many-a' }).check()
+    await bar.getByText('1 selected').waitFor()
+    await page.getByRole('row', { name: /many-b/ }).focus()
+    await page.keyboard.press('x')
+    await bar.getByText('2 selected').waitFor()
+    expect(await opened.axe()).toEqual([])
+
+    // One of the two ends while the question is open, so its pause fails, and the other is paused all the same.
+    await bar.getByRole('button', { name: 'Pause' }).click()
+    const pausing = page.getByRole('dialog', { name: 'Pause several agents' })
+    await pausing.getByText('many-a and many-b.').waitFor()
+    await app.call('POST', `/me/agents/${ids[0]}/revoke`, undefined, { cookie })
+    await pausing.getByRole('button', { name: 'Pause 2 agents' }).click()
+    await pausing.getByText('1 agent is paused.').waitFor()
+    expect(await pausing.getByRole('listitem').allTextContents()).toEqual([expect.stringMatching(/^many-a .+/)])
+    await pausing.getByRole('button', { name: 'Close' }).last().click()
+    expect(await statuses()).toEqual(['revoked', 'paused', 'active'])
+
+    // An agent that has ended has no checkbox. The end names the children, and needs its words.
+    await page.getByRole('checkbox', { name: 'Select all that you may act on' }).check()
+    await bar.getByText('2 selected').waitFor()
+    await bar.getByRole('button', { name: 'End' }).click()
+    const ending = page.getByRole('dialog', { name: 'End several agents' })
+    await ending.getByText('1 child of these agents ends too.').waitFor()
+    const end = ending.getByRole('button', { name: 'End 2 agents' })
+    expect(await end.isDisabled()).toBe(true)
+    await ending.getByLabel('Type end 2 agents to confirm').fill('end 2 agents')
+    await end.click()
+    await page.getByText('2 agents have ended.').waitFor()
+    expect(await statuses()).toEqual(['revoked', 'revoked', 'revoked'])
+    await bar.waitFor({ state: 'detached' })
+    expect(opened.faults).toEqual([])
+    await opened.context.close()
+  })
+
   test('a member is offered acts on own agents only, and reads whom to ask for another', async () => {
     const owner = await app.signIn()
     const theirs = await make(owner, { name: 'of-the-owner' })

@@ -163,6 +163,40 @@ describe.skipIf(program === null)(suiteName('memory in the console'), { timeout:
     await phone.context.close()
   })
 
+  test('an open object that somebody changes says who did, keeps its text until it is asked for, and a draft is kept', async () => {
+    const key = 'agents/live.md'
+    await library.put(key, '# Live\n\nThe first text.\n')
+    const opened = await open(`/${key}`, { expected: [/status of 412/] })
+    const { page } = opened
+    await page.getByText('The first text.').waitFor()
+    await page.locator('[data-live=live]').filter({ visible: true }).waitFor()
+    await library.put(key, '# Live\n\nThe second text.\n', library.asha.cookie)
+    const news = page.getByRole('status').filter({ hasText: 'Changed by Asha Rao' })
+    await news.getByText('just now').waitFor({ timeout: 15_000 })
+    expect([await page.getByText('The first text.').count(), await page.getByText('The second text.').count()], 'the text stays').toEqual([1, 0])
+    expect(await opened.axe()).toEqual([])
+    await news.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByText('The second text.').waitFor()
+    await news.waitFor({ state: 'detached' })
+
+    // While a person writes, the draft stays, the change is shown beside it, and saving keeps both.
+    await page.getByRole('link', { name: 'Edit' }).click()
+    await type(page, '# Live\n\nThe second text.\n\nAdded by me.\n')
+    await library.put(key, '# Live, and well\n\nThe second text.\n', library.asha.cookie)
+    const beside = page.getByRole('region', { name: 'A change of somebody else' })
+    await beside.getByText('Changed by Asha Rao').waitFor({ timeout: 15_000 })
+    await beside.getByRole('button', { name: 'Show' }).click()
+    await beside.getByRole('table').getByText('# Live, and well').waitFor()
+    expect(await page.getByRole('textbox', { name: 'Text of live.md' }).textContent()).toContain('Added by me.')
+    expect(await opened.axe()).toEqual([])
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('button', { name: 'Save the merge' }).click()
+    await page.getByText('live.md is saved.').waitFor()
+    expect(await library.read(key)).toBe('# Live, and well\n\nThe second text.\n\nAdded by me.\n')
+    expect(opened.faults).toEqual([])
+    await opened.context.close()
+  })
+
   test('a member is offered what the gateway would allow: records without Edit, and no promotion', async () => {
     const opened = await open('/org/records/security.md', { cookie: library.asha.cookie })
     const { page } = opened

@@ -52,6 +52,26 @@ describe.skipIf(program === null)(suiteName('the shell of the console'), { timeo
     await opened.context.close()
   })
 
+  test('the search finds an agent by a part of its name, and the way to connect a client', async () => {
+    await app.newAgent('night-reviewer')
+    const opened = await openPage(browser, app, '/console/keys', { cookie })
+    const { page } = opened
+    await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('reviewer')
+    await page.getByRole('option', { name: /night-reviewer/ }).waitFor()
+    expect(await opened.axe()).toEqual([])
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'night-reviewer' }).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('connect curl')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Connect a client' }).waitFor()
+    await page.waitForURL(/\/console\/keys\?connect=curl$/)
+    expect(opened.faults).toEqual([])
+    await opened.context.close()
+  })
+
   test('the first Tab reaches a link that skips the navigation', async () => {
     const opened = await openPage(browser, app, '/console/keys', { cookie })
     const { page } = opened
@@ -111,8 +131,12 @@ describe.skipIf(program === null)(suiteName('the shell of the console'), { timeo
     const panel = page.getByRole('region', { name: 'Budgets' })
     await panel.getByText('The database does not answer.').waitFor()
     await panel.getByText('req_broken').waitFor()
-    await page.getByRole('region', { name: 'Needs attention' }).getByText('All is well').waitFor()
+    const attention = page.getByRole('region', { name: 'Needs attention' })
+    await attention.getByText('Not checked, because it could not be read: budgets.').waitFor()
+    expect(await attention.getByText('All is well').count(), 'it does not say more than it knows').toBe(0)
     isBroken = false
+    await attention.getByRole('button', { name: 'Try again' }).click()
+    await attention.getByText('All is well').waitFor()
     await panel.getByRole('button', { name: 'Try again' }).click()
     await panel.getByText('No budget is set').waitFor()
     expect(opened.faults).toEqual([])

@@ -33,6 +33,8 @@ export interface AgentFilter {
   readonly ownerUser?: number | undefined
   /** `none`: only agents that no agent is above. */
   readonly parentId?: number | 'none' | undefined
+  /** Only agents that have spent at least this share of their monthly budget, in percent. The order is then that of spend. */
+  readonly usedPercent?: number | undefined
   readonly sort?: AgentSort | undefined
   readonly limit?: number | undefined
   readonly cursor?: string | undefined
@@ -72,7 +74,8 @@ export class AgentList {
 
   /** Returns a page of the agents that a filter chooses. Throws `bad_request` for an invalid cursor. */
   async page(orgId: number, filter: AgentFilter): Promise<AgentPage> {
-    const { sort = 'created', cursor, limit = agentsListedMax } = filter
+    const { usedPercent, cursor, limit = agentsListedMax } = filter
+    const { sort = usedPercent === undefined ? 'created' : 'spend' } = filter
     if (sort === 'spend') return this.#bySpend(orgId, filter, limit, cursor === undefined ? null : spendPositionIn(cursor))
     const { rows, next } = await this.#walk(orgId, filter, sort, limit, cursor === undefined ? starts[sort] : positionIn(sort, cursor))
     return { agents: await this.#deps.views.many(orgId, rows), nextCursor: next === null ? null : cursorText(sort, next) }
@@ -103,14 +106,14 @@ export class AgentList {
 
   /**
    * Returns a page in the order of this month's spend. The agents that have spent something come first. The others follow in the order of their
-   * creation.
+   * creation, unless the filter asks for a share of a budget, which they have not spent.
    */
   async #bySpend(orgId: number, filter: AgentFilter, limit: number, start: SpendPosition | null): Promise<AgentPage> {
     const rows: AgentRow[] = []
     let position: SpendPosition = start ?? { kind: 'spent', uinr: spendMaxUinr, scopeId: '' }
     for (let round = 0; round < spenderRoundsMax && position.kind === 'spent' && !isFull(rows, limit); round++)
       position = await this.#takeSpenders(orgId, filter, limit, position, rows)
-    let isEnd = false
+    let isEnd = position.kind === 'rest' && filter.usedPercent !== undefined
     const roundsMax = filter.text === undefined ? restRoundsMax : restRoundsOfSearchMax
     for (let round = 0; round < roundsMax && position.kind === 'rest' && !isFull(rows, limit) && !isEnd; round++) {
       const { rows: walked, next } = await this.#walk(orgId, filter, 'created', limit - rows.length, position.after)
@@ -128,8 +131,8 @@ export class AgentList {
   /** Adds the next agents that have spent something. Returns the position after them. */
   async #takeSpenders(orgId: number, filter: AgentFilter, limit: number, after: SpendPosition & { kind: 'spent' }, into: AgentRow[]): Promise<SpendPosition> {
     const { db, book } = this.#deps
-    const spenders = await book.topAgents(orgId, { spentUinr: after.uinr, scopeId: after.scopeId }, spendersMax)
-    const ids = spenders.map(spender => Number(spender.scopeId))
+    const spenders = await book.topAgents(orgId, { spentUinr: after.uinr, scopeId: after.scopeId }, spendersMax, filter.usedPercent ?? null)
+    const ids = spenders.flatMap(({ scopeId, isChosen }) => (isChosen ? [Number(scopeId)] : []))
     const found = ids.length === 0 ? [] : await db.many(findListed, orgId, ...conditionsOf(filter), statusesOf(filter), ids)
     const isListed = new Set(found.map(row => row.id))
     const listed = spenders.filter(spender => isListed.has(Number(spender.scopeId)))

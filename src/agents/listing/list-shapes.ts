@@ -1,6 +1,7 @@
 /** What the lists of agents take and give. */
 import { z } from 'zod'
 import { cursorCharsMax } from '../../platform/db/list-cursor.ts'
+import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
 import { idIn, ownerOf, searchText, textOf } from '../../platform/values/list-params.ts'
 import { agentView } from '../agent-shapes.ts'
@@ -17,6 +18,13 @@ export const listQuery = z.object({
   state: z.enum(['active', 'paused', 'revoked']).optional().describe('active leaves out paused agents.'),
   owner: z.string().optional().describe('The user id of the owner, or me.'),
   parent: z.string().optional().describe('The agent above, by id. none: agents without one.'),
+  budget_used_percent: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('Only agents that have spent at least this share of their monthly budget, most spend first. It goes with no other sort than spend.'),
   sort: z
     .enum(agentSorts)
     .optional()
@@ -42,12 +50,16 @@ export const familyView = agentView.extend({
 })
 
 /** Returns the filter of a query. Throws `bad_request`. */
-export function filterOf({ q, state, owner, parent, sort, cursor }: z.output<typeof listQuery>, principal: Principal): AgentFilter {
+export function filterOf(query: z.output<typeof listQuery>, principal: Principal): AgentFilter {
+  const { q, state, owner, parent, budget_used_percent: usedPercent, sort, cursor } = query
+  if (usedPercent !== undefined && sort !== undefined && sort !== 'spend')
+    throw fail('bad_request', { message: 'Field "sort": with budget_used_percent the order is spend. Leave sort out, or send sort=spend.' })
   return {
     text: textOf(q),
     state,
     ownerUser: ownerOf(owner, principal),
     parentId: parent === undefined || parent === 'none' ? parent : idIn(parent, 'parent', 'none'),
+    usedPercent,
     sort,
     cursor,
   }

@@ -376,12 +376,12 @@ export interface Operations {
   }
   /** The agent identities of the organisation with their owners, monthly budgets and spend, active ones first. */
   listAgents: {
-    query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
+    query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; budget_used_percent?: number; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
     reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
   }
   /** The agent identities of the organisation with their owners, monthly budgets and spend, active ones first. */
   listAgentsConsole: {
-    query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
+    query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; budget_used_percent?: number; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
     reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
   }
   /** The alerts of a collection, oldest first. */

@@ -30,10 +30,10 @@ export function follow(topic: string): void {
 
 /**
  * Reads again what is shown of an operation, or everything. A hidden tab only notes that it is out of date, and reads it when it is shown. A list of several
- * pages stays as it is, because a person reads it and each page would be a request.
+ * pages stays as it is, because a person reads it and each page would be a request. A read with the meta `isPinned` stays, too.
  */
 export async function readAgain(name: OperationName | typeof everything): Promise<void> {
-  const predicate = (query: Query): boolean => (name === everything || query.queryKey[0] === name) && !isLongList(query)
+  const predicate = (query: Query): boolean => (name === everything || query.queryKey[0] === name) && !isLongList(query) && query.meta?.['isPinned'] !== true
   await queryClient.invalidateQueries({ predicate, refetchType: document.visibilityState === 'visible' ? 'active' : 'none' })
 }
 

@@ -3,6 +3,7 @@ import { Kbd } from '../../ui/forms/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { type Command, openWindow } from './command-list.ts'
 import { fits } from './fits.ts'
+import { useFoundAgents } from './use-found-agents.ts'
 
 /** A window in which a person types what they want to do. */
 export function CommandPalette({ commands }: { readonly commands: readonly Command[] }) {
@@ -10,7 +11,8 @@ export function CommandPalette({ commands }: { readonly commands: readonly Comma
   const [active, setActive] = useState(0)
   const dialog = useRef<HTMLDialogElement>(null)
   const listId = useId()
-  const shown = commands.filter(command => fits(`${command.group} ${command.label}`, text))
+  const agents = useFoundAgents(text)
+  const shown = [...commands.filter(command => fits(`${command.group} ${command.label}`, text)), ...agents]
   const close = (): void => openWindow.set('none')
   useLayoutEffect(() => {
     const element = dialog.current
@@ -44,7 +46,7 @@ export function CommandPalette({ commands }: { readonly commands: readonly Comma
           aria-controls={listId}
           aria-activedescendant={shown[active] && `${listId}-${active}`}
           aria-label="Search commands and pages"
-          placeholder="Where to, or what to do?"
+          placeholder="A page, an agent, or what to do"
           autoComplete="off"
           spellCheck={false}
           value={text}

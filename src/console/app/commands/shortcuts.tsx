@@ -53,6 +53,7 @@ const everywhere = [
   ['j', 'Next row of a list'],
   ['k', 'Row before'],
   ['Enter', 'Open the row'],
+  ['x', 'Select the row, where several can be selected'],
 ] as const
 
 /** The list of all keys. */

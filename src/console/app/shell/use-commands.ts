@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useStore } from '../../api/store.ts'
+import { clients } from '../../pages/connect/text.ts'
 import { type Command, openWindow, pageCommands } from '../commands/command-list.ts'
 import type { Me } from '../me.tsx'
 import { isShownTo, navigation } from '../navigation.ts'
@@ -26,8 +27,17 @@ export function useCommands(me: Me): readonly Command[] {
       }),
     )
     const start: Command = { id: 'start', label: 'Get started', group: 'Help', icon: 'play', run: () => void navigate({ to: '/start' }) }
+    const connects = clients.map(
+      ({ id, label }): Command => ({
+        id: `connect-${id}`,
+        label: `Connect ${label}`,
+        group: 'Connect',
+        icon: 'link',
+        run: () => void navigate({ to: '/keys', search: { connect: id } }),
+      }),
+    )
     const help: Command = { id: 'help', label: 'Keyboard shortcuts', group: 'Help', icon: 'info', keys: '?', run: () => openWindow.set('help') }
     const leave: Command = { id: 'sign-out', label: 'Sign out', group: 'Account', icon: 'leave', run: () => void signOut() }
-    return [...ofPage, ...pages, ...themes, start, help, leave]
+    return [...ofPage, ...pages, ...connects, start, ...themes, help, leave]
   }, [me, navigate, ofPage])
 }

@@ -1,6 +1,6 @@
 import { Segmented } from '../../ui/forms/choices.tsx'
 import { Choice, SearchBox } from '../../ui/forms/list-filters.tsx'
-import { type AgentsSearch, agentSorts } from './search.ts'
+import { type AgentsSearch, agentSorts, nearEndPercent } from './search.ts'
 import { text } from './text.ts'
 import type { Agent } from './use-agents.ts'
 
@@ -22,6 +22,7 @@ export function AgentFilters({ value, onChange, agents, total }: AgentFiltersPro
   const ownerName = agents.find(({ owner_uid: owner }) => String(owner) === otherOwner)?.owner_name ?? `member ${otherOwner}`
   const parent = value.parent !== undefined && value.parent !== 'none' ? value.parent : null
   const parentName = agents.find(({ id }) => String(id) === parent)?.name ?? `#${parent}`
+  const isNearEnd = value.budget_used_percent !== undefined
   return (
     <search className="list-filters">
       <SearchBox label={text.search} hint={text.searchHint} value={value.q ?? ''} onChange={q => onChange({ q: q === '' ? undefined : q })} />
@@ -41,8 +42,20 @@ export function AgentFilters({ value, onChange, agents, total }: AgentFiltersPro
         <option value="none">{text.families.none}</option>
         {parent !== null && <option value={parent}>{text.families.one(parentName)}</option>}
       </Choice>
-      <Choice label={text.sort} value={value.sort ?? 'created'} onChange={chosen => onChange({ sort: agentSorts.find(sort => sort === chosen) })}>
-        {agentSorts.map(sort => (
+      <Choice
+        label={text.budgetUsed}
+        value={String(value.budget_used_percent ?? '')}
+        onChange={chosen => onChange(chosen === '' ? { budget_used_percent: undefined } : { budget_used_percent: nearEndPercent, sort: undefined })}
+      >
+        <option value="">{text.budgets.any}</option>
+        <option value={nearEndPercent}>{text.budgets.nearEnd(nearEndPercent)}</option>
+      </Choice>
+      <Choice
+        label={text.sort}
+        value={isNearEnd ? 'spend' : (value.sort ?? 'created')}
+        onChange={chosen => onChange({ sort: agentSorts.find(sort => sort === chosen) })}
+      >
+        {(isNearEnd ? (['spend'] as const) : agentSorts).map(sort => (
           <option key={sort} value={sort}>
             {text.sorts[sort]}
           </option>

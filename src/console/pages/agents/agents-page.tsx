@@ -19,10 +19,13 @@ import { AgentFilters } from './agent-filters.tsx'
 import './agents.css'
 import { CreateAgent } from './create-agent.tsx'
 import { EndAgent } from './end-agent.tsx'
+import { ManyAgents } from './many/many-agents.tsx'
+import { useSelection } from './many/use-selection.ts'
 import { statuses, text } from './text.ts'
 import { type Agent, mayAct, useAgents, usePause } from './use-agents.ts'
 
 const route = getRouteApi('/agents')
+const none: readonly Agent[] = []
 
 /** The agents of the organisation. The gateway searches, filters and sorts them. */
 export function AgentsPage() {
@@ -48,6 +51,7 @@ export function AgentsPage() {
   const open = ({ id }: Pick<Agent, 'id'>): void => void toAgent({ to: '/agents/$id', params: { id: String(id) } })
   const act = (agent: Agent, name: AgentAct): void => (name === 'end' ? setEnding(agent) : pause.mutate({ id: agent.id, pause: name === 'pause' }))
   const columns = useAgentColumns(act)
+  const { selected, marks, clear: clearSelection } = useSelection(agents.data?.agents ?? none)
   const isFiltered = Object.keys(filters).some(name => name !== 'sort')
   const isUnused = !isFiltered && agents.data?.agents.length === 0 && !agents.hasNextPage
   const create = (
@@ -78,6 +82,7 @@ export function AgentsPage() {
                 rows={rows}
                 rowKey={({ id }) => id}
                 onOpen={open}
+                marks={rows.some(marks.mayMark) ? marks : undefined}
                 onMore={agents.hasNextPage ? () => void agents.fetchNextPage() : null}
                 isLoadingMore={agents.isFetchingNextPage}
               />
@@ -85,6 +90,7 @@ export function AgentsPage() {
           }
         </Loaded>
       </Panel>
+      <ManyAgents selected={selected} onClear={clearSelection} />
       {isNew && <CreateAgent onClose={() => setNew(false)} onMade={open} />}
       {ending && <EndAgent agent={ending} onClose={() => setEnding(null)} />}
     </Page>
@@ -120,7 +126,7 @@ function useAgentColumns(act: (agent: Agent, name: AgentAct) => void): Column<Ag
     {
       key: 'budget',
       head: 'This month',
-      width: '13rem',
+      width: '14.5rem',
       cell: agent => <BudgetBar capInr={agent.monthly_budget_inr} spentInr={agent.spend_month_inr} heldInr={agent.held_inr} inDoubtInr={agent.in_doubt_inr} />,
     },
     { key: 'call', head: 'Last call', cell: ({ last_call_at: at }) => <Time at={at} /> },

@@ -10,6 +10,8 @@ type Agent = ReplyOf<'listAgentsConsole'>['agents'][number]
 const listOf = lazy(() => new Intl.ListFormat('en', { type: 'conjunction' }))
 const children = (many: number): string => (many === 1 ? '1 child' : `${count(many)} children`)
 
+const agents = (many: number): string => (many === 1 ? '1 agent' : `${count(many)} agents`)
+
 /** Texts of the agents. */
 export const text = {
   title: 'Agents',
@@ -35,6 +37,8 @@ export const text = {
   owners: { any: 'All owners', me: 'Mine', other: (name: string): string => `Owned by ${name}` },
   family: 'Level',
   families: { any: 'All levels', none: 'Top level only', one: (name: string): string => `Children of ${name}` },
+  budgetUsed: 'Budget',
+  budgets: { any: 'All budgets', nearEnd: (percent: number): string => `${percent}% used or more` },
   sort: 'Order',
   sorts: { created: 'Newest first', name: 'By name', last_call: 'Last call first', spend: 'Highest spend first' },
   total: (many: number): string => (many === 1 ? '1 agent' : `${count(many)}${many >= 100_000 ? '+' : ''} agents`),
@@ -80,6 +84,39 @@ export const text = {
   endKept: 'Usage, calls and memory stay.',
   pauseInstead: 'To stop it for a time, pause it instead.',
   endedToast: (name: string, many: number): string => `${name} has ended${many === 0 ? '' : `, with ${children(many)}`}.`,
+  many: {
+    label: 'Selected agents',
+    selected: (many: number): string => `${count(many)} selected`,
+    clear: 'Clear the selection',
+    select: (name: string): string => `Select ${name}`,
+    selectAll: 'Select all that you may act on',
+    full: (max: number): string => `At most ${count(max)} agents change together.`,
+    titles: { pause: 'Pause several agents', resume: 'Resume several agents', end: 'End several agents' },
+    acts: {
+      pause: (many: number): string => `Pause ${agents(many)}`,
+      resume: (many: number): string => `Resume ${agents(many)}`,
+      end: (many: number): string => `End ${agents(many)}`,
+    },
+    about: {
+      pause: 'Their calls, and those of their children, are refused until somebody resumes them. Running calls are cut.',
+      resume: 'They work again, with the tokens that they have.',
+      end: 'They end for good, with all agents below. Their tokens stop, running calls are cut, and nobody can undo it.',
+    },
+    names: (names: readonly string[], all: number): string =>
+      `${listOf().format(all > names.length ? [...names, `${count(all - names.length)} more`] : names)}.`,
+    children: (many: number): string => `${children(many)} of these agents ${many === 1 ? 'ends' : 'end'} too.`,
+    pauseInstead: 'To stop them for a time, pause them instead.',
+    unlike: (many: number): string =>
+      `${many === 1 ? '1 agent is' : `${count(many)} agents are`} in this state already, and ${many === 1 ? 'is' : 'are'} left out.`,
+    typed: (many: number): string => `end ${agents(many)}`,
+    progress: (done: number, all: number): string => `${count(done)} of ${count(all)} done`,
+    done: {
+      pause: (many: number): string => `${agents(many)} ${many === 1 ? 'is' : 'are'} paused.`,
+      resume: (many: number): string => `${agents(many)} ${many === 1 ? 'works' : 'work'} again.`,
+      end: (many: number): string => `${agents(many)} ${many === 1 ? 'has' : 'have'} ended.`,
+    },
+    failed: (many: number): string => `${agents(many)} could not be changed:`,
+  },
   askFor: (owner: string | null, owners: readonly string[]): string => {
     const whom = askSentence([...new Set([...(owner === null ? [] : [owner]), ...owners])])
     return `${owner === null ? 'Owners and admins of the organisation' : `${owner}, and owners and admins of the organisation,`} change this agent. ${whom}`

@@ -70,6 +70,15 @@ function OneCall({ call }: { readonly call: WholeCall }) {
       <div className="call-end">
         <OutcomeWord outcome={call.outcome} />
         <p className="quiet">{outcomes[call.outcome].means}</p>
+        {call.outcome === 'failed' && (
+          <ul className="call-why" aria-label={text.whyLabel}>
+            {call.routes.map(
+              ({ provider, reason }, index) =>
+                // biome-ignore lint/suspicious/noArrayIndexKey: attempts have no id, and their order never changes.
+                reason !== null && <li key={index}>{text.why(provider, reason)}</li>,
+            )}
+          </ul>
+        )}
       </div>
       <Routes routes={call.routes} />
       <CallFacts call={call} />

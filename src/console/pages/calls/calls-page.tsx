@@ -4,7 +4,7 @@ import { usePageCommands } from '../../app/commands/command-list.ts'
 import { useNow } from '../../ui/data/time.tsx'
 import { VirtualTable } from '../../ui/data/virtual-table.tsx'
 import { istDay } from '../../ui/format/dates.ts'
-import { Button } from '../../ui/forms/button.tsx'
+import { Button, LinkButton } from '../../ui/forms/button.tsx'
 import { Empty } from '../../ui/layout/empty.tsx'
 import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
@@ -179,7 +179,15 @@ function Nothing({ search, span, isFiltered, isLooking, onContinue, onClear }: N
       </Empty>
     )
   return (
-    <Empty icon="list" title={text.emptyTitle(span)}>
+    <Empty
+      icon="list"
+      title={text.emptyTitle(span)}
+      action={
+        <LinkButton look="primary" icon="play" to="/start">
+          {text.start}
+        </LinkButton>
+      }
+    >
       {text.empty}
     </Empty>
   )

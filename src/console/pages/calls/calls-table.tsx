@@ -17,21 +17,24 @@ export const kindText = (kind: string): string => (kinds as Readonly<Record<stri
 /** Returns who called: the agent, or the label that the program gave. */
 export const callerOf = ({ agent_name: name, agent_id: id, agent_label: label }: Call): string | null => name ?? (id === null ? label : `Agent ${id}`)
 
+/** The time of a call in the zone of the person, with its day. */
+export function ClockTime({ at }: { readonly at: string }) {
+  const date = new Date(at)
+  return (
+    <time dateTime={at} title={exactTime(at)} className="cell-stack tabular">
+      {clock().format(date)}
+      <span className="quiet">{day().format(date)}</span>
+    </time>
+  )
+}
+
 /** The columns of the list. */
 export const callColumns: readonly Column<Call>[] = [
   {
     key: 'time',
     head: text.columns.time,
     isName: true,
-    cell: ({ at }) => {
-      const date = new Date(at)
-      return (
-        <time dateTime={at} title={exactTime(at)} className="cell-stack tabular">
-          {clock().format(date)}
-          <span className="quiet">{day().format(date)}</span>
-        </time>
-      )
-    },
+    cell: ({ at }) => <ClockTime at={at} />,
   },
   {
     key: 'caller',

@@ -16,7 +16,7 @@ export interface OutcomeText {
 /** The ends that a call can have. */
 export const outcomes: Readonly<Record<Outcome, OutcomeText>> = {
   ok: { icon: 'good', tone: 'good', word: 'Answered', means: 'A provider answered to the end.' },
-  failed: { icon: 'bad', tone: 'bad', word: 'Failed', means: 'No provider served the call. The client saw the status below.' },
+  failed: { icon: 'bad', tone: 'bad', word: 'Failed', means: 'No provider served the call.' },
   client_gone: { icon: 'leave', tone: 'quiet', word: 'Client left', means: 'The client closed the connection before the answer was complete.' },
   upstream_broke: { icon: 'bad', tone: 'bad', word: 'Broke off', means: 'The provider began to answer, and its stream ended too early.' },
   cut: {
@@ -42,6 +42,25 @@ export const kinds = {
 } as const
 export type Kind = keyof typeof kinds
 export const kindNames = Object.keys(kinds) as readonly Kind[]
+
+const isStatus = /^\d{3}$/
+
+/** What a status of a provider means, for a person who asks why a call failed. */
+const statusWords: Readonly<Record<string, string>> = {
+  400: 'it did not accept the request',
+  401: 'it does not accept the key of the gateway',
+  402: 'the account of the gateway there has no money left',
+  403: 'it refuses the key or the model',
+  404: 'it does not know the model',
+  408: 'it took too long',
+  413: 'the request is too large for it',
+  429: 'too many calls, or its quota is used up',
+  500: 'it failed inside',
+  502: 'its servers did not answer',
+  503: 'it is overloaded or down',
+  504: 'it took too long',
+  529: 'it is overloaded',
+}
 
 /** Texts of the page of calls. */
 export const text = {
@@ -72,6 +91,7 @@ export const text = {
   ownKey: 'Own provider key',
   emptyTitle: (span: string): string => `No calls, ${span}`,
   empty: 'Choose more days, or make a call. It appears here when it ends.',
+  start: 'Get started',
   noMatchTitle: 'No call fits',
   noMatch: 'No call of these days fits the filters.',
   noRequest: 'No call of this organisation has this request id. A call appears when it ends.',
@@ -84,6 +104,12 @@ export const text = {
   next: 'Next call',
   previous: 'Previous call',
   peekTitle: 'Call',
+  why: (provider: string, reason: string): string => {
+    const known = statusWords[reason]
+    if (known !== undefined) return `${provider} answered ${reason}: ${known}.`
+    return isStatus.test(reason) ? `${provider} answered with status ${reason}.` : `${provider}: ${reason.replaceAll('_', ' ')}.`
+  },
+  whyLabel: 'Why it failed',
   routes: 'Routes tried',
   routesHint: 'In this order. Each attempt has its own time.',
   call: (place: number, count: number): string => `Call ${place} of ${count}`,

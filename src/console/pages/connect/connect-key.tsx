@@ -28,13 +28,13 @@ export function ConnectKey({ wanted, about, onSecret }: ConnectKeyProps) {
       <p className="quiet">
         {about} {wanted.scope === 'full' ? text.keyFull : text.keyCalls}
       </p>
-      <Code text="export BRIGADE_KEY=br-…" label={text.exportKey} />
       {make.error && <InlineError error={apiErrorOf(make.error)} />}
       <div>
         <Button icon="key" isBusy={make.isPending} onClick={() => make.mutate(wanted)}>
           {text.makeKey}
         </Button>
       </div>
+      <Code text="export BRIGADE_KEY=br-…" label={text.exportKey} />
       {make.data && (
         <SecretPanel
           title={text.secretTitle(make.data.name)}

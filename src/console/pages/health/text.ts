@@ -37,7 +37,9 @@ export function testText({ status, proven, models, why }: KeyTest): string {
   if (status === 'rejected') return 'The provider refuses this key. Set another one and start the gateway again.'
   if (status === 'unreachable') return `The provider could not be asked: ${why ?? 'unknown error'}.`
   if (proven === false) return 'The provider answers. It has no call that would have told a wrong key.'
-  return models === null || models === 0 ? 'The provider accepts this key.' : `The provider accepts this key. It reaches ${models} ${models === 1 ? 'model' : 'models'}.`
+  return models === null || models === 0
+    ? 'The provider accepts this key.'
+    : `The provider accepts this key. It reaches ${models} ${models === 1 ? 'model' : 'models'}.`
 }
 
 /** Texts of the page Health. */

@@ -15,7 +15,7 @@ import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
-import { text as connectText } from '../connect/text.ts'
+import { type ConnectClient, text as connectText } from '../connect/text.ts'
 import { ConnectWithKey } from './connect-with-key.tsx'
 import { CreateKey } from './create-key.tsx'
 import { KeyFilters } from './filters/key-filters.tsx'
@@ -30,7 +30,7 @@ const route = getRouteApi('/keys')
 
 /** The keys of the organisation. The gateway searches, filters and sorts them. One of them can be open beside the list. */
 export function KeysPage() {
-  const { key: openKey, new: isNew, ...filters } = route.useSearch()
+  const { key: openKey, new: isNew, connect, ...filters } = route.useSearch()
   const navigate = route.useNavigate()
   const keys = useKeys(filters)
   const [dialog, setDialog] = useState<OpenDialog | null>(null)
@@ -39,6 +39,8 @@ export function KeysPage() {
     [navigate],
   )
   const create = useCallback(() => void navigate({ search: ({ key: _, ...rest }) => ({ ...rest, new: true }), resetScroll: false }), [navigate])
+  const connectTo = (client: ConnectClient | undefined): void =>
+    void navigate({ search: ({ connect: _, ...rest }) => (client === undefined ? rest : { ...rest, connect: client }), resetScroll: false })
   const filter = useCallback(
     (changes: object) => void navigate({ search: before => ({ ...before, ...changes }), replace: true, resetScroll: false }),
     [navigate],
@@ -55,14 +57,13 @@ export function KeysPage() {
   const columns = useKeyColumns(act, nameOf)
   const isFiltered = Object.keys(filters).some(name => name !== 'sort')
   const isUnused = !isFiltered && keys.data?.length === 0 && !keys.hasNextPage
-  const [isConnecting, setConnecting] = useState(false)
   return (
     <Page
       title={text.title}
       intro={text.intro}
       actions={
         <>
-          <Button icon="link" onClick={() => setConnecting(true)}>
+          <Button icon="link" onClick={() => connectTo('claude-code')}>
             {connectText.title}
           </Button>
           <Button look="primary" icon="plus" onClick={create}>
@@ -110,7 +111,7 @@ export function KeysPage() {
       {openKey !== undefined && keys.data && (
         <KeyPeek key={openKey} apiKey={keys.data.find(({ id }) => id === openKey) ?? null} onAct={act} onClose={() => open(null)} />
       )}
-      {isConnecting && <ConnectWithKey offersKey onClose={() => setConnecting(false)} />}
+      {connect !== undefined && <ConnectWithKey key={connect} offersKey first={connect} onClose={() => connectTo(undefined)} />}
       {isNew && <CreateKey onClose={() => open(null)} />}
       {dialog && <KeyDialogs open={dialog} onClose={() => setDialog(null)} onGone={() => open(null)} />}
     </Page>

@@ -1,6 +1,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { queryClient } from '../../api/queries.ts'
 import { rootRoute } from '../../app/root-route.tsx'
+import { clientOf } from '../connect/text.ts'
 import { type KeysSearch, keySorts, keyStates, keysQuery } from './filters/search.ts'
 
 const queryMax = 100
@@ -15,6 +16,7 @@ export const keysRoute = createRoute({
     const q = ['string', 'number', 'boolean'].includes(typeof search['q']) ? String(search['q']).slice(0, queryMax) : ''
     const state = keyStates.find(one => one === search['state'])
     const sort = keySorts.find(one => one === search['sort'])
+    const connect = clientOf(search['connect'])
     const owner = ownerOf(search['owner'])
     return {
       ...(q === '' ? {} : { q }),
@@ -22,10 +24,11 @@ export const keysRoute = createRoute({
       ...(owner === undefined ? {} : { owner }),
       ...(sort === undefined || sort === 'created' ? {} : { sort }),
       ...(key === null ? {} : { key }),
+      ...(connect === undefined ? {} : { connect }),
       ...(search['new'] ? { new: true as const } : {}),
     }
   },
-  loaderDeps: ({ search: { key: _, new: __, ...filters } }) => filters,
+  loaderDeps: ({ search: { key: _, new: __, connect: ___, ...filters } }) => filters,
   loader: ({ deps, preload }) => void (preload || queryClient.prefetchInfiniteQuery(keysQuery(deps))),
   component: lazyRouteComponent(() => import('./keys-page.tsx'), 'KeysPage'),
 })

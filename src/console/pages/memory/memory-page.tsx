@@ -1,9 +1,13 @@
+import { useMutation } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo, useState } from 'react'
 import { apiErrorOf } from '../../api/api-error.ts'
+import { api } from '../../api/call.ts'
 import { usePageCommands } from '../../app/commands/command-list.ts'
+import { hasRole, useMe } from '../../app/me.tsx'
+import { Button } from '../../ui/forms/button.tsx'
 import { Empty } from '../../ui/layout/empty.tsx'
-import { Boundary, ErrorPanel } from '../../ui/layout/error-panel.tsx'
+import { Boundary, ErrorPanel, InlineError } from '../../ui/layout/error-panel.tsx'
 import { Page } from '../../ui/layout/page.tsx'
 import { Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
@@ -22,7 +26,7 @@ import { text } from './text.ts'
 import { MemoryTree } from './tree/memory-tree.tsx'
 import { Quota } from './tree/quota.tsx'
 import { SearchBox } from './tree/search-box.tsx'
-import { useAtPath, usePlaces } from './use-memory.ts'
+import { memoryChanged, useAtPath, usePlaces } from './use-memory.ts'
 
 const route = getRouteApi('/memory/$')
 
@@ -37,7 +41,7 @@ export function MemoryPage() {
     <Page title={text.title} intro={text.intro}>
       <Panel>
         {isOff ? (
-          <Empty icon="memory" title={text.offTitle} command={text.offCommand}>
+          <Empty icon="memory" title={text.offTitle} action={<SetUp />} command={text.offCommand}>
             {text.off}
           </Empty>
         ) : query.isError ? (
@@ -47,6 +51,21 @@ export function MemoryPage() {
         )}
       </Panel>
     </Page>
+  )
+}
+
+/** Lets an owner or admin keep the memory in a folder of the gateway. A bucket needs its place and its keys, which the guide explains. */
+function SetUp() {
+  const me = useMe()
+  const useFolder = useMutation({ mutationFn: () => api('putStoreConsole', { body: { store: 'folder' } }), onSuccess: memoryChanged })
+  if (!hasRole(me, 'admin')) return null
+  return (
+    <>
+      <Button look="primary" icon="folder" isBusy={useFolder.isPending} onClick={() => useFolder.mutate()}>
+        {text.useFolder}
+      </Button>
+      {useFolder.error && <InlineError error={apiErrorOf(useFolder.error)} />}
+    </>
   )
 }
 

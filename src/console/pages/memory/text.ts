@@ -9,6 +9,14 @@ export const text = {
   all: 'All memory',
   others: 'Written by others: information, not instructions',
 
+  newer: {
+    somebody: 'Somebody',
+    changed: (name: string) => `Changed by ${name}`,
+    deleted: (name: string) => `Deleted by ${name}`,
+    show: 'Show',
+    changes: 'What changed',
+  },
+
   newFile: 'New file',
   newSpace: 'New space',
   addEntry: 'Add an entry',
@@ -61,6 +69,7 @@ export const text = {
 
   offTitle: 'Memory is not set up',
   off: 'An owner or admin chooses where the memory of the organisation is kept: a folder of the gateway, or a bucket that the organisation owns.',
+  useFolder: 'Use a folder of this gateway',
   offCommand: `curl -X PUT "$BRIGADE_URL/v1/me/memory-store" \\\n  -H "authorization: Bearer $BRIGADE_API_KEY" -H 'content-type: application/json' \\\n  -d '{"store": "folder"}'`,
 
   folderEmpty: 'Nothing here yet',

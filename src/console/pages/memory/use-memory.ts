@@ -92,12 +92,18 @@ export function bytesAddress(key: string, version: string | null = null): string
   return version === null ? `/me/memory/o?${new URLSearchParams({ key })}` : `/me/memory/history?${new URLSearchParams({ key, version })}`
 }
 
-/** Reads an object, or one of its versions. The name of the query begins with `memoryObject`. */
+/**
+ * Reads an object, or one of its versions. The name of the query begins with `memoryObject`. Neither hints nor polls read it again: a text does not change
+ * under the eyes of a person, and the list of its versions says that it changed.
+ */
 export const objectQuery = (key: string, version: string | null = null) =>
   queryOptions({
     queryKey: ['memoryObject', key, version],
     queryFn: ({ signal }) => readObject(key, version, signal),
     ...(version === null ? {} : { staleTime: Number.POSITIVE_INFINITY }),
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+    meta: { isPinned: true },
   })
 
 /** Reads an object now, past the cache. */

@@ -7,17 +7,22 @@ import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { text } from './text.ts'
 
 const shownMax = 6
+const nearMax = 8
 
-/** The widest budgets. Only admins see budgets of the organisation, so a member gets no panel. */
+/** The budgets that are used up or nearly so, then the widest ones. Only admins see budgets of the organisation, so a member gets no panel. */
 export function BudgetPanel() {
   const isAdmin = hasRole(useMe(), 'admin')
+  // The same reads as those of what needs attention, so that they cost no request.
+  const near = (state: 'blocked' | 'warned') => ({ ...apiQuery('orgBudgets', { query: { state, limit: nearMax } }), enabled: isAdmin })
+  const [blocked, warned] = [useQuery(near('blocked')), useQuery(near('warned'))]
   const budgets = useQuery({ ...apiQuery('orgBudgets', { query: { limit: 50 } }), enabled: isAdmin })
   if (!isAdmin) return null
   return (
     <Panel title={text.budgets} note={text.budgetsNote}>
       <Loaded query={budgets}>
         {data => {
-          const capped = data.budgets.filter(({ cap_inr: cap }) => cap !== null)
+          const all = [...(blocked.data?.budgets ?? []), ...(warned.data?.budgets ?? []), ...data.budgets]
+          const capped = [...new Map(all.map(budget => [`${budget.scope} ${budget.id}`, budget])).values()].filter(({ cap_inr: cap }) => cap !== null)
           if (capped.length === 0) return <p className="quiet">No budget is set. Keys, agents and the organisation spend without a limit.</p>
           return (
             <ul className="budgets">

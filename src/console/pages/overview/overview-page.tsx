@@ -9,6 +9,7 @@ import { count, money, shortCount, shortMoney } from '../../ui/format/numbers.ts
 import { LinkButton } from '../../ui/forms/button.tsx'
 import { Segmented } from '../../ui/forms/choices.tsx'
 import { Empty } from '../../ui/layout/empty.tsx'
+import { ErrorPanel } from '../../ui/layout/error-panel.tsx'
 import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
@@ -20,7 +21,7 @@ import './overview.css'
 import { type Metric, metrics } from './metric.ts'
 import { RecentErrors } from './recent-errors.tsx'
 import { text } from './text.ts'
-import { TopAgents, TopKeys, TopModels } from './tops.tsx'
+import { TopAgents, TopKeys, TopModels, TopPeople } from './tops.tsx'
 
 const route = getRouteApi('/')
 
@@ -30,6 +31,9 @@ export function OverviewPage() {
   const today = istDay(useNow())
   const activity = useQuery(apiQuery('activity', { query: spanOf(today) }))
   const isUnused = activity.data !== undefined && activity.data.totals.requests === 0
+  // Cards, chart and tables are of one reply, so that the page says once that it failed.
+  const isFailed = activity.isError && activity.data === undefined
+  const hasFigures = !isUnused && !isFailed
   return (
     <Page title={text.title} intro={text.intro(me.org.name)}>
       {isUnused ? (
@@ -52,14 +56,18 @@ export function OverviewPage() {
             {text.noCallsHint}
           </Empty>
         </Panel>
+      ) : isFailed ? (
+        <Panel>
+          <ErrorPanel error={activity.error} onRetry={() => void activity.refetch()} />
+        </Panel>
       ) : (
         <Loaded query={activity} skeleton={<CardsSkeleton />}>
           {data => <Cards activity={data} today={today} />}
         </Loaded>
       )}
       <Attention />
-      {!isUnused && <Chart activity={activity.data} today={today} />}
-      {!isUnused && (
+      {hasFigures && <Chart activity={activity.data} today={today} />}
+      {hasFigures && (
         <div className="columns-2">
           <Panel title={text.models} isFlush>
             <Loaded query={activity}>{data => <TopModels activity={data} />}</Loaded>
@@ -67,12 +75,15 @@ export function OverviewPage() {
           <Panel title={text.agents} isFlush>
             <Loaded query={activity}>{data => <TopAgents activity={data} />}</Loaded>
           </Panel>
+          <Panel title={text.people} isFlush>
+            <Loaded query={activity}>{data => <TopPeople activity={data} />}</Loaded>
+          </Panel>
           <Panel title={text.keys} isFlush>
             <Loaded query={activity}>{data => <TopKeys activity={data} />}</Loaded>
           </Panel>
-          <RecentErrors />
         </div>
       )}
+      {!isUnused && <RecentErrors />}
       <BudgetPanel />
     </Page>
   )

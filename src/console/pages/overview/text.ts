@@ -2,6 +2,8 @@ import { shellText } from '../../text/common.ts'
 import { percent, shortCount, wholeMoney } from '../../ui/format/numbers.ts'
 import { latencyText } from '../activity/latency.ts'
 
+const listOf = new Intl.ListFormat('en', { type: 'conjunction' })
+
 /** Texts of the overview. */
 export const text = {
   title: 'Overview',
@@ -23,14 +25,17 @@ export const text = {
   models: 'Top models',
   agents: 'Top agents',
   noAgents: 'No agent has made a call in this time.',
+  people: 'Top people',
+  noPeople: 'No call of this time belongs to a person.',
   keys: 'Top keys',
   recentErrors: 'Recent failures',
   allErrors: 'All failures',
   noErrors: 'No call has failed in the days that are kept.',
-  failedBy: (status: number, who: string | null): string => `${status}${who === null ? '' : ` · ${who}`}`,
   budgets: 'Budgets',
   budgetsNote: 'Reset at midnight India time on the 1st',
   attention: 'Needs attention',
+  attentionPart: (parts: readonly string[]): string => `Not checked, because it could not be read: ${listOf.format(parts)}.`,
+  checked: { health: 'the routes', budgets: 'budgets', keys: 'keys', webhooks: 'webhooks', members: 'invitations' },
   calm: 'All is well: no budget is near its end, and every route answers.',
   budgetNear: (name: string, share: number): string => `The budget of ${name} is used to ${percent(share)}.`,
   budgetUsed: (name: string): string => `The budget of ${name} is used up. Its calls are refused until the month ends.`,

@@ -43,7 +43,7 @@ export function ShareTable({ activity, group, metric, search, onFilter }: ShareT
           </Link>
         ),
     },
-    { key: 'calls', head: text.columns.calls, align: 'end', cell: row => count(row.requests) },
+    { key: 'calls', head: text.columns.calls, align: 'end', isOnCards: false, cell: row => count(row.requests) },
     {
       key: 'errors',
       head: text.columns.errors,
@@ -54,7 +54,7 @@ export function ShareTable({ activity, group, metric, search, onFilter }: ShareT
     { key: 'tokens', head: text.columns.tokens, align: 'end', isOnCards: false, cell: row => count(row.tokens) },
     { key: 'cost', head: text.columns.cost, align: 'end', isOnCards: false, cell: row => <Money inr={row.cost_inr} /> },
     { key: 'value', head: text.columns.value, align: 'end', cell: row => <Money inr={row.value_inr} /> },
-    { key: 'share', head: text.share(text.metrics[shared]), width: '11rem', cell: row => <Share share={shareOf(row)} /> },
+    { key: 'share', head: text.share(text.metrics[shared]), width: 'min(11rem, 22vw)', cell: row => <Share share={shareOf(row)} /> },
     {
       key: 'acts',
       head: '',
@@ -66,7 +66,7 @@ export function ShareTable({ activity, group, metric, search, onFilter }: ShareT
   ]
   return (
     <div className="share-table">
-      <Table label={text.groups[group]} columns={columns} rows={[...sorted, all]} rowKey={row => row.key} />
+      <Table isCompact label={text.groups[group]} columns={columns} rows={[...sorted, all]} rowKey={row => row.key} />
     </div>
   )
 }

@@ -55,6 +55,6 @@ export const text = {
   empty: 'Choose more days, or make a call. It appears here when it ends.',
   emptyFiltered: 'No call of these days fits the filters.',
   clear: 'Clear filters',
-  createKey: 'Create a key',
+  start: 'Get started',
   allCalls: 'Show calls',
 } as const

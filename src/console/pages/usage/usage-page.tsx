@@ -12,11 +12,11 @@ import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
 import { FilterBar } from '../activity/filter-bar.tsx'
-import { type ActivitySearch, filtersOf, given, spanSearchOf } from '../activity/filters.ts'
+import { type ActivitySearch, type Filters, filtersOf, given, spanSearchOf } from '../activity/filters.ts'
 import { type Span, spanBefore, spanOf, spanText } from '../activity/span.ts'
 import type { Activity } from './figures.ts'
 import { MetricCards } from './metric-cards.tsx'
-import { groups, type Metric } from './metrics.ts'
+import { type Group, groups, type Metric } from './metrics.ts'
 import { mayBeHours, queryOf, type UsageSearch } from './search.ts'
 import { ShareTable } from './share-table.tsx'
 import { text } from './text.ts'
@@ -24,6 +24,7 @@ import './usage.css'
 import { UsageChart } from './usage-chart.tsx'
 
 const route = getRouteApi('/usage')
+
 /** Returns the figure that the address names. Where all calls are free, a chart of money would be empty. */
 const metricOf = ({ metric }: UsageSearch, { totals }: Activity): Metric => metric ?? (totals.value_inr === 0 ? 'calls' : 'value')
 
@@ -40,15 +41,15 @@ export function UsagePage() {
   const activity = useQuery({ ...apiQuery('activity', { query }), placeholderData: keepPreviousData })
   const earlier = useQuery(apiQuery('activity', { query: { ...before, ...filters } }))
   const show = (changes: Partial<UsageSearch>): void => void navigate({ search: given({ ...search, ...changes }), replace: true, resetScroll: false })
-  const filter = (next: ActivitySearch): void => {
-    const { metric, group: list, unit } = search
+  const filter = (next: ActivitySearch, list = search.group): void => {
+    const { metric, unit } = search
     void navigate({ search: { ...next, ...given({ metric, group: list, unit }) }, resetScroll: false })
   }
   const isFiltered = Object.keys(filters).length > 0
   const hasNothing = activity.data !== undefined && activity.data.totals.requests === 0
   return (
     <Page title={text.title} intro={text.intro}>
-      <FilterBar search={search} today={today} onChange={filter}>
+      <FilterBar search={search} today={today} onChange={next => filter(next)}>
         <div className="push-end usage-acts">
           <LinkButton icon="list" to="/calls" search={{ ...spanSearchOf(search), ...filters }}>
             {text.allCalls}
@@ -71,35 +72,41 @@ export function UsagePage() {
               {data => <Figures data={data} before={earlier.data} beforeSpan={before} canBeHours={canBeHours} search={search} onShow={show} />}
             </Loaded>
           </Panel>
-          <Panel
-            title={text.table}
-            isFlush
-            actions={
-              <Segmented
-                label={text.group}
-                value={search.group ?? 'model'}
-                onChange={value => show({ group: value })}
-                options={groups.map(value => ({ value, label: text.groups[value] }))}
-              />
-            }
-          >
-            <Loaded query={activity} skeleton={<Skeleton lines={5} />}>
-              {data => (
-                <ShareTable
-                  activity={data}
-                  group={search.group ?? 'model'}
-                  metric={metricOf(search, data)}
-                  search={search}
-                  onFilter={one => filter({ ...spanSearchOf(search), ...filters, ...one })}
+          {/* Figures and shares are of one reply, so that the page says once that it failed. */}
+          {(activity.data !== undefined || !activity.isError) && (
+            <Panel
+              title={text.table}
+              isFlush
+              actions={
+                <Segmented
+                  label={text.group}
+                  value={search.group ?? 'model'}
+                  onChange={value => show({ group: value })}
+                  options={groups.map(value => ({ value, label: text.groups[value] }))}
                 />
-              )}
-            </Loaded>
-          </Panel>
+              }
+            >
+              <Loaded query={activity} skeleton={<Skeleton lines={5} />}>
+                {data => (
+                  <ShareTable
+                    activity={data}
+                    group={search.group ?? 'model'}
+                    metric={metricOf(search, data)}
+                    search={search}
+                    onFilter={one => filter({ ...spanSearchOf(search), ...filters, ...one }, groupAfter(one))}
+                  />
+                )}
+              </Loaded>
+            </Panel>
+          )}
         </div>
       )}
     </Page>
   )
 }
+
+/** Returns what the table lists after a filter. The list of one person would be that person again, so it becomes the models that the person used. */
+const groupAfter = (one: Filters): Group => (one.model === undefined ? 'model' : 'agent')
 
 interface FiguresProps {
   readonly data: Activity
@@ -148,8 +155,8 @@ function Nothing({ span, isFiltered, onClear }: { readonly span: Span; readonly 
         isFiltered ? (
           <Button onClick={onClear}>{text.clear}</Button>
         ) : (
-          <LinkButton look="primary" icon="plus" to="/keys" search={{ new: true }}>
-            {text.createKey}
+          <LinkButton look="primary" icon="play" to="/start">
+            {text.start}
           </LinkButton>
         )
       }

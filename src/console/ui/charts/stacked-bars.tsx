@@ -27,6 +27,8 @@ interface PointTexts {
 
 const dayTexts: PointTexts = { head: 'Day', short: dayText, long: longDayText }
 
+/** Up to this number of bars, each has its name below it. */
+const namedBarsMax = 8
 const gap = 0.22
 const ticks = 4
 
@@ -71,11 +73,19 @@ export function StackedBars({ label, days, series, format, formatAxis = format, 
               <BarsTip title={points.long(days[at] ?? '')} position={(at + 0.5) / days.length} series={series} index={at} format={format} isSum={isSum} />
             )}
           </div>
-          <div className="bars-days" aria-hidden="true">
-            {[0, 0.25, 0.5, 0.75, 1].map(share => (
-              <span key={share}>{points.short(days[Math.round(share * (days.length - 1))] ?? '')}</span>
-            ))}
-          </div>
+          {days.length <= namedBarsMax ? (
+            <div className="bars-days bars-days-each" aria-hidden="true">
+              {days.map(day => (
+                <span key={day}>{points.short(day)}</span>
+              ))}
+            </div>
+          ) : (
+            <div className="bars-days" aria-hidden="true">
+              {[0, 0.25, 0.5, 0.75, 1].map(share => (
+                <span key={share}>{points.short(days[Math.round(share * (days.length - 1))] ?? '')}</span>
+              ))}
+            </div>
+          )}
         </div>
       )}
       <figcaption className="bars-foot">

@@ -1,7 +1,7 @@
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { Button } from '../forms/button.tsx'
-import { Cells, openable, Table, TableHead, type TableProps } from './table.tsx'
+import { Cells, openable, Table, TableHead, type TableProps, tableClass } from './table.tsx'
 
 /** From this number of rows only those on the screen are drawn. */
 const virtualFrom = 40
@@ -40,7 +40,7 @@ export function VirtualTable<T>({ onMore, isLoadingMore, ...table }: VirtualTabl
   )
 }
 
-function Windowed<T>({ label, columns, rows, rowKey, ...opening }: TableProps<T>) {
+function Windowed<T>({ label, columns, rows, rowKey, isCompact, ...opening }: TableProps<T>) {
   const table = useRef<HTMLTableElement>(null)
   const [offset, setOffset] = useState(0)
   useLayoutEffect(() => setOffset((table.current?.getBoundingClientRect().top ?? 0) + scrollY), [])
@@ -49,15 +49,15 @@ function Windowed<T>({ label, columns, rows, rowKey, ...opening }: TableProps<T>
   const before = (items[0]?.start ?? offset) - offset
   const after = virtual.getTotalSize() - ((items.at(-1)?.end ?? offset) - offset)
   return (
-    <table ref={table} className="table" aria-label={label} aria-rowcount={rows.length + 1}>
-      <TableHead columns={columns} />
+    <table ref={table} className={tableClass(isCompact)} aria-label={label} aria-rowcount={rows.length + 1}>
+      <TableHead columns={columns} rows={rows} marks={opening.marks} />
       <tbody>
         {before > 0 && <Gap height={before} />}
         {items.map(item => {
           const row = rows[item.index] as T
           return (
             <tr key={rowKey(row)} ref={virtual.measureElement} data-index={item.index} aria-rowindex={item.index + 2} {...openable(row, opening)}>
-              <Cells columns={columns} row={row} />
+              <Cells columns={columns} row={row} marks={opening.marks} />
             </tr>
           )
         })}

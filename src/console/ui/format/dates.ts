@@ -7,6 +7,9 @@ const istOffsetMs = 5.5 * 3_600_000
 /** Returns the Indian day of a moment, as YYYY-MM-DD. */
 export const istDay = (ms: number): string => new Date(ms + istOffsetMs).toISOString().slice(0, 10)
 
+/** Returns the moment at which an Indian day begins, in ISO 8601. */
+export const istDayStart = (day: string): string => new Date(Date.parse(`${day}T00:00:00Z`) - istOffsetMs).toISOString()
+
 /** Returns the day that is `days` after a day. Negative: before it. */
 export const addDays = (day: string, days: number): string => new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10)
 
@@ -37,6 +40,11 @@ export const longDayText = (day: string): string => longDay().format(new Date(`$
 
 const date = lazy(() => new Intl.DateTimeFormat('en-IN', { day: 'numeric', month: 'short', year: 'numeric' }))
 const exact = lazy(() => new Intl.DateTimeFormat('en-IN', { dateStyle: 'medium', timeStyle: 'long' }))
+
+const timeOfDay = new Intl.DateTimeFormat('en-IN', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'Asia/Kolkata' })
+
+/** Writes the time of day of a moment in India. */
+export const istTime = (at: string): string => timeOfDay.format(new Date(at))
 
 /** Writes the date of a moment in the zone of the person. */
 export const dateText = (at: string): string => date().format(new Date(at))

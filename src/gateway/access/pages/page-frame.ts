@@ -32,7 +32,7 @@ details{border-top:1px solid var(--line);padding-top:.875rem}
 summary{cursor:pointer;color:var(--quiet);font-size:.875rem}
 details>*+*{margin-top:.625rem}
 code{font:.8125rem/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;background:var(--soft);border-radius:.3rem;padding:.1rem .3rem;color:var(--text)}
-code.line{display:block;padding:.6rem .75rem;border-radius:.5rem;overflow-x:auto;white-space:pre;user-select:all}
+code.line{display:block;padding:.6rem .75rem;border-radius:.5rem;white-space:pre-wrap;overflow-wrap:anywhere;user-select:all}
 `
 
 /** The policy allows this style by its digest, so no other style can be injected. */

@@ -17,16 +17,25 @@ export const sumOfCaps = statement<[orgId: number, scope: string, scopeIds: read
   `select coalesce(sum(b.cap_uinr), 0)::bigint as "capUinr" from budgets b where b.org_id = $1::int and b.scope = $2::text and b.scope_id = any($3::text[])`,
 )
 
-/** Returns the agents that have spent something in a period, most first, after a position. Only an index on agents serves it. */
+/**
+ * Returns the agents that have spent something in a period, most first, after a position. Only an index on agents serves it. `isChosen` is false for an
+ * agent that has spent less than `usedPercent` of its monthly budget, and for an agent without a budget. With null, all are chosen.
+ */
 export const topAgents = statement<
-  [orgId: number, period: string, beforeUinr: bigint, beforeScopeId: string, limit: number],
-  { scopeId: string; spentUinr: bigint }
+  [orgId: number, period: string, beforeUinr: bigint, beforeScopeId: string, limit: number, usedPercent: number | null],
+  { scopeId: string; spentUinr: bigint; isChosen: boolean }
 >(
   'limits.top_agents',
-  `select c.scope_id as "scopeId", c.spent as "spentUinr" from counters c
-   where c.org_id = $1::int and c.scope = 'agent' and c.metric = 'spend' and c.period = $2::text and c.spent > 0
-     and (c.spent, c.scope_id collate "C") < ($3::bigint, $4::text)
-   order by c.spent desc, c.scope_id collate "C" desc limit $5::int`,
+  `with walked as (
+     select c.org_id, c.scope_id, c.spent from counters c
+     where c.org_id = $1::int and c.scope = 'agent' and c.metric = 'spend' and c.period = $2::text and c.spent > 0
+       and (c.spent, c.scope_id collate "C") < ($3::bigint, $4::text)
+     order by c.spent desc, c.scope_id collate "C" desc limit $5::int
+   )
+   select w.scope_id as "scopeId", w.spent as "spentUinr", ($6::int is null or exists (
+     select 1 from budgets b where b.org_id = w.org_id and b.scope = 'agent' and b.scope_id = w.scope_id and w.spent::numeric * 100 >= b.cap_uinr::numeric * $6::int
+   )) as "isChosen"
+   from walked w order by w.spent desc, w.scope_id collate "C" desc`,
 )
 
 /** Finds agents whose active children together have a larger budget than the agent. */

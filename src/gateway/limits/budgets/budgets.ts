@@ -41,6 +41,11 @@ export interface Spender {
   readonly spentUinr: bigint
 }
 
+/** A spender, and whether it has spent the share of its budget that was asked for. */
+export interface ChosenSpender extends Spender {
+  readonly isChosen: boolean
+}
+
 interface Ref {
   readonly scope: Scope
   readonly scopeId: string
@@ -121,9 +126,12 @@ export class Budgets {
     return istMonth(this.#options.nowMs())
   }
 
-  /** Returns the agents that have spent something in the running month, most first, after a position. */
-  topAgents(orgId: number, before: Spender, limit: number): Promise<Spender[]> {
-    return this.#options.db.many(topAgents, orgId, istMonth(this.#options.nowMs()), before.spentUinr, before.scopeId, limit)
+  /**
+   * Returns the agents that have spent something in the running month, most first, after a position. With `usedPercent`, only agents that have spent at
+   * least this share of their budget are chosen. The others are returned too, so that the caller knows how far the walk went.
+   */
+  topAgents(orgId: number, before: Spender, limit: number, usedPercent: number | null): Promise<ChosenSpender[]> {
+    return this.#options.db.many(topAgents, orgId, istMonth(this.#options.nowMs()), before.spentUinr, before.scopeId, limit, usedPercent)
   }
 
   async #listIn(db: Queryable, orgId: number, refs: readonly Ref[]): Promise<BudgetStatus[]> {

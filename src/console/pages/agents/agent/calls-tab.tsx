@@ -1,29 +1,26 @@
 import { type InfiniteData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { getRouteApi, Link } from '@tanstack/react-router'
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router'
 import { api, type ReplyOf } from '../../../api/call.ts'
 import { apiQuery } from '../../../api/queries.ts'
 import { MiddleCut } from '../../../ui/data/code.tsx'
 import { Money } from '../../../ui/data/money.tsx'
-import { Status } from '../../../ui/data/status.tsx'
 import { type Column, Table } from '../../../ui/data/table.tsx'
-import { Time } from '../../../ui/data/time.tsx'
 import { VirtualTable } from '../../../ui/data/virtual-table.tsx'
 import { count, shortCount } from '../../../ui/format/numbers.ts'
 import { Segmented } from '../../../ui/forms/choices.tsx'
 import { Empty } from '../../../ui/layout/empty.tsx'
 import { Loaded, Panel } from '../../../ui/layout/panel.tsx'
+import { latencyText } from '../../activity/latency.ts'
+import { ClockTime, kindText } from '../../calls/calls-table.tsx'
+import { OutcomeWord } from '../../calls/outcome.tsx'
 import type { TabProps } from '../agent-tabs.ts'
-import { outcomeOf, text } from './text.ts'
+import { text } from './text.ts'
 
 type Call = ReplyOf<'activityEvents'>['events'][number]
 
 const route = getRouteApi('/agents/$id')
 const lastMax = 10
 const pageSize = 50
-const secondMs = 1_000
-
-/** Writes a duration in little room. */
-const duration = (ms: number): string => (ms < secondMs ? `${count(ms)} ms` : `${(ms / secondMs).toFixed(ms < 10 * secondMs ? 2 : 1)} s`)
 
 const columns: readonly Column<Call>[] = [
   {
@@ -37,37 +34,33 @@ const columns: readonly Column<Call>[] = [
       </span>
     ),
   },
-  { key: 'at', head: 'When', cell: ({ at }) => <Time at={at} /> },
-  {
-    key: 'outcome',
-    head: 'Outcome',
-    cell: ({ outcome, status }) => {
-      const { tone, icon, name, means } = outcomeOf(outcome)
-      return (
-        <Status tone={tone} icon={icon} title={`${means} Status ${status}.`}>
-          {name}
-        </Status>
-      )
-    },
-  },
-  { key: 'kind', head: 'Kind', isOnCards: false, cell: ({ kind }) => kind },
+  { key: 'at', head: 'Time', cell: ({ at }) => <ClockTime at={at} /> },
+  { key: 'outcome', head: 'Outcome', cell: ({ outcome }) => <OutcomeWord outcome={outcome} /> },
+  { key: 'kind', head: 'Kind', isOnCards: false, cell: ({ kind }) => kindText(kind) },
   { key: 'tokens', head: 'Tokens', align: 'end', isOnCards: false, cell: ({ tokens }) => <span title={count(tokens)}>{shortCount(tokens)}</span> },
   {
     key: 'time',
-    head: 'Time',
+    head: 'Latency',
     align: 'end',
     isOnCards: false,
     cell: ({ latency_ms: ms, first_byte_ms: first }) => (
-      <span className="nowrap" title={first === null ? undefined : `First byte after ${duration(first)}`}>
-        {duration(ms)}
+      <span className="nowrap" title={first === null ? undefined : `First byte after ${latencyText(first)}`}>
+        {latencyText(ms)}
       </span>
     ),
   },
   { key: 'value', head: 'Value', align: 'end', cell: ({ value_inr: inr }) => <Money inr={inr} /> },
 ]
 
+/** Opens a call beside the calls of the agent, with the routes that it tried. */
+function useOpenCall(agentId: number): (call: Call) => void {
+  const toCalls = useNavigate()
+  return ({ request_id: call }) => void toCalls({ to: '/calls', search: { agent_id: agentId, call } })
+}
+
 /** The newest calls on the overview. */
 export function LastCalls({ agent, isMine }: TabProps) {
+  const open = useOpenCall(agent.id)
   const calls = useQuery(apiQuery('activityEvents', { query: { agent_id: agent.id, limit: lastMax } }))
   const tabLink = (tab: 'calls' | 'tokens', label: string, look: 'plain' | 'primary') => (
     <Link to="/agents/$id" params={{ id: String(agent.id) }} search={{ tab }} className={`button button-${look} button-${look === 'plain' ? 'sm' : 'md'}`}>
@@ -84,7 +77,7 @@ export function LastCalls({ agent, isMine }: TabProps) {
               {text.noCallsHint}
             </Empty>
           ) : (
-            <Table label={text.lastCalls} columns={columns} rows={events} rowKey={({ id }) => id} />
+            <Table isCompact label={text.lastCalls} columns={columns} rows={events} rowKey={({ id }) => id} onOpen={open} />
           )
         }
       </Loaded>
@@ -96,6 +89,7 @@ export function LastCalls({ agent, isMine }: TabProps) {
 export function CallsTab({ agent }: TabProps) {
   const { outcome } = route.useSearch()
   const navigate = route.useNavigate()
+  const open = useOpenCall(agent.id)
   const calls = useInfiniteQuery({
     queryKey: ['activityEvents', 'agent', agent.id, outcome ?? 'all'],
     initialPageParam: undefined as string | undefined,
@@ -139,10 +133,12 @@ export function CallsTab({ agent }: TabProps) {
             </Empty>
           ) : (
             <VirtualTable
+              isCompact
               label={text.calls}
               columns={columns}
               rows={rows}
               rowKey={({ id }) => id}
+              onOpen={open}
               onMore={calls.hasNextPage ? () => void calls.fetchNextPage() : null}
               isLoadingMore={calls.isFetchingNextPage}
             />

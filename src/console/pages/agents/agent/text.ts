@@ -117,7 +117,27 @@ export const text = {
     exp: 'When it ends',
   },
 
-  memory: 'Memory that it wrote',
+  changes: {
+    title: 'What it wrote',
+    note: (days: number): string => `Last ${days} days, as India counts them`,
+    none: (days: number): string => `It wrote nothing in the last ${days} days.`,
+    today: 'Today',
+    yesterday: 'Yesterday',
+    many: (many: number): string => (many === 1 ? '1 change' : `${count(many)} changes`),
+    made: 'New',
+    show: 'Show changes',
+    hide: 'Hide changes',
+    of: (key: string): string => `of ${key}`,
+    before: 'Before',
+    after: 'After',
+    nothing: 'Before: there was no object',
+    side: (what: string, who: string | null, when: string): string => `${what}: ${who === null ? '' : `${who}, `}${when}`,
+    beforeGone: 'The version before is not kept any more, or is further back. The page of the object has all versions.',
+    notCompared: 'These versions are too long, or are not text. The page of the object has both.',
+    cut: 'It wrote more than is shown. The objects below lead to all versions.',
+  },
+
+  memory: 'Objects',
   memoryNote: 'Last written by this agent',
   memoryVersions: 'Versions',
   memoryCompare: 'Compare',
@@ -143,18 +163,6 @@ export const text = {
   ownerNobody: 'Nobody',
   adminRules: 'Limits that an owner or admin of the organisation set are loosened only by owners and admins.',
 } as const
-
-const outcomes = {
-  ok: { tone: 'good', icon: 'good', name: 'Served', means: 'The reply was complete.' },
-  failed: { tone: 'bad', icon: 'bad', name: 'Failed', means: 'No provider answered, or the call was refused.' },
-  client_gone: { tone: 'quiet', icon: 'leave', name: 'Caller left', means: 'The caller closed the connection before the end.' },
-  upstream_broke: { tone: 'bad', icon: 'bad', name: 'Broke off', means: 'The provider ended the reply in the middle.' },
-  cut: { tone: 'warn', icon: 'warn', name: 'Cut', means: 'The gateway ended the call: a budget was used up, or the agent or key was stopped.' },
-  interrupted: { tone: 'warn', icon: 'warn', name: 'Interrupted', means: 'The process of the gateway ended before the call did.' },
-} as const
-
-/** Returns the outcome of a call in words. */
-export const outcomeOf = (outcome: keyof typeof outcomes) => outcomes[outcome]
 
 /** Returns the rules of an agent as sentences, the narrowest first. */
 export function rulesInWords(agent: Agent): string[] {

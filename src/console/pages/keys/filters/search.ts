@@ -1,6 +1,8 @@
 import { infiniteQueryOptions } from '@tanstack/react-query'
 import { api } from '../../../api/call.ts'
-/** What the address of the list of keys says. */
+import type { ConnectClient } from '../../connect/text.ts'
+
+/** What the address of the list of keys says, and what it asks for. */
 
 export const keyStates = ['active', 'notice', 'disabled', 'disabled_inactive', 'expired', 'owner_left', 'revoked'] as const
 export const keySorts = ['created', 'name', 'last_used'] as const
@@ -14,10 +16,11 @@ export interface KeyFilterValues {
   readonly sort?: (typeof keySorts)[number]
 }
 
-/** `key` opens one key beside the list, and `new` the form for a new one. */
+/** `key` opens one key beside the list, `new` the form for a new one, and `connect` the way to connect a client. */
 export interface KeysSearch extends KeyFilterValues {
   readonly key?: number
   readonly new?: true
+  readonly connect?: ConnectClient
 }
 
 const pageSize = 100

@@ -9,6 +9,7 @@ import { toast } from '../../../ui/overlays/toast.tsx'
 import { Crumbs } from '../folder/crumbs.tsx'
 import { folderOf, nameOf, type Places } from '../places.ts'
 import type { EditorHandle } from './code-editor.tsx'
+import { DraftNewer } from './draft-newer.tsx'
 import { DraftPanel } from './draft-panel.tsx'
 import { MergeView } from './merge-view.tsx'
 import { editText } from './text.ts'
@@ -19,13 +20,16 @@ interface DraftProps {
   readonly path: string
   /** What the person began with. A later value changes nothing. */
   readonly first: Base
+  /** When that was read. */
+  readonly readAtMs: number
 }
 
 /** A text that is being written, until it is saved or given up. If somebody was faster, it shows the merge. */
-export function Draft({ places, path, first }: DraftProps) {
+export function Draft({ places, path, first, readAtMs }: DraftProps) {
   const navigate = useNavigate()
   const name = nameOf(path)
   const [base, setBase] = useState(first)
+  const [baseAtMs, setBaseAtMs] = useState(readAtMs)
   /** The text that the editor begins with, and how often it began again. */
   const [start, setStart] = useState({ text: first.text, round: 0 })
   const [isChanged, setChanged] = useState(false)
@@ -81,6 +85,7 @@ export function Draft({ places, path, first }: DraftProps) {
           }}
           onSave={text => send(text, { ...base, text: conflict.theirs.text ?? '', etag: conflict.theirs.etag })}
           onEdit={text => {
+            setBaseAtMs(Date.now())
             setBase({ ...base, text: conflict.theirs.text ?? '', etag: conflict.theirs.etag })
             setStart({ text, round: start.round + 1 })
             setChanged(true)
@@ -106,6 +111,7 @@ export function Draft({ places, path, first }: DraftProps) {
       }
     >
       {error && <InlineError error={error} />}
+      {!save.isPending && <DraftNewer path={path} base={base} shown={{ etag: base.etag, readAtMs: baseAtMs }} />}
       <DraftPanel path={path} isNew={first.etag === null} start={start} editor={editor} onChange={setChanged} onSave={() => isReady && submit()} />
       {guard}
     </Page>

@@ -22,11 +22,11 @@ const newBase = { text: '', etag: null, sources: [] }
 /** The editor of an object. What the person began with stays the base of the edit, whatever the page reads later. */
 export function EditView({ places, path, isNew }: EditViewProps) {
   const me = useMe()
-  const object = useQuery({ ...objectQuery(path), enabled: !isNew, refetchOnWindowFocus: false })
-  if (isNew) return <Draft key={path} places={places} path={path} first={newBase} />
+  const object = useQuery({ ...objectQuery(path), enabled: !isNew })
+  if (isNew) return <Draft key={path} places={places} path={path} first={newBase} readAtMs={0} />
   const { text } = object.data ?? {}
   if (object.data && typeof text === 'string' && mayEdit(path, hasRole(me, 'admin')))
-    return <Draft key={path} places={places} path={path} first={baseOf({ ...object.data, text })} />
+    return <Draft key={path} places={places} path={path} first={baseOf({ ...object.data, text })} readAtMs={object.dataUpdatedAt} />
   return (
     <Page title={nameOf(path)} above={<Crumbs places={places} path={path} />}>
       <Panel>

@@ -14,6 +14,10 @@ export const editText = {
   leave: 'What you wrote since the last save is lost.',
   leaveAct: 'Leave',
   emptyPreview: 'There is nothing to show yet.',
+  newer: 'A change of somebody else',
+  draftKept: 'Your draft stays. Saving merges both.',
+  showNewer: 'Show',
+  hideNewer: 'Hide',
   isBinary: 'This object is not text, so it cannot be edited here.',
   notYours: 'You may read this object, and not change it.',
   merge: {

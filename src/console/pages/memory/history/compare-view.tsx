@@ -63,7 +63,7 @@ export function CompareView({ places, path, from, to }: CompareViewProps) {
     >
       <div className="memory-compare-head">
         <VersionField label={words.from} value={from} versions={versions.data ?? []} onChange={name => show(name, to)} />
-        <IconButton icon="rotate" label={words.swap} onClick={() => show(to, from)} />
+        <IconButton icon="upDown" label={words.swap} onClick={() => show(to, from)} />
         <VersionField label={words.to} value={to} versions={versions.data ?? []} onChange={name => show(from, name)} />
       </div>
       <Panel isFlush>

@@ -3,7 +3,7 @@ export const historyText = {
   hows: { put: 'Written', append: 'Added', restore: 'Restored', promote: 'Promoted', delete: 'Deleted' },
   current: 'Current',
   compare: 'Compare',
-  compareHint: 'Choose two versions, then compare them.',
+  compareHint: 'Choose the older version on the left and the newer one on the right.',
   changes: 'Changes',
   changesOf: (when: string) => `Changes of the version of ${when}`,
   restore: 'Restore',

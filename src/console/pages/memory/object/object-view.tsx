@@ -1,22 +1,23 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
+import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { apiErrorOf } from '../../../api/api-error.ts'
 import { usePageCommands } from '../../../app/commands/command-list.ts'
 import { hasRole, useMe } from '../../../app/me.tsx'
-import { LinkButton } from '../../../ui/forms/button.tsx'
+import { Button, LinkButton } from '../../../ui/forms/button.tsx'
 import { Icon } from '../../../ui/icon.tsx'
 import { Empty } from '../../../ui/layout/empty.tsx'
 import { Loaded } from '../../../ui/layout/panel.tsx'
 import { Skeleton } from '../../../ui/layout/skeleton.tsx'
 import { EditView } from '../edit/edit-view.tsx'
 import { CompareView } from '../history/compare-view.tsx'
-import { HistoryView } from '../history/history-view.tsx'
+import { HistoryView, versionName } from '../history/history-view.tsx'
 import { isMarkdownName, mayEdit, nameOf, type Places } from '../places.ts'
 import type { MemorySearch } from '../search-params.ts'
 import { text } from '../text.ts'
-import { type MemoryObject, objectQuery, useVersions } from '../use-memory.ts'
+import { type MemoryObject, memoryChanged, objectQuery, useVersions, type Version } from '../use-memory.ts'
 import { Bytes } from './bytes.tsx'
+import { ChangedNote, newerThan } from './changed-note.tsx'
 import { ObjectActs } from './object-acts.tsx'
 import { ObjectFacts } from './object-facts.tsx'
 import { ObjectFrame } from './object-frame.tsx'
@@ -52,6 +53,7 @@ function ReadView({ places, path, search }: ObjectViewProps) {
   }, [mayWrite, navigate, path])
   usePageCommands(commands)
   const view = search.view ?? 'read'
+  const newer = object.data && !object.isFetching ? newerThan({ etag: object.data.etag, readAtMs: object.dataUpdatedAt }, versions) : null
   const isGone = object.isError && apiErrorOf(object.error).status === 404
   return (
     <ObjectFrame
@@ -78,10 +80,44 @@ function ReadView({ places, path, search }: ObjectViewProps) {
         </Empty>
       ) : (
         <Loaded query={object} skeleton={<Skeleton lines={8} />}>
-          {data => <Content object={data} isSource={view === 'source'} line={search.line ?? null} />}
+          {data => (
+            <>
+              {newer && <Newer path={path} newer={newer} shown={data} versions={versions.data ?? []} />}
+              <Content object={data} isSource={view === 'source'} line={search.line ?? null} />
+            </>
+          )}
         </Loaded>
       )}
     </ObjectFrame>
+  )
+}
+
+interface NewerProps {
+  readonly path: string
+  readonly newer: Version
+  readonly shown: MemoryObject
+  readonly versions: readonly Version[]
+}
+
+/** The news that somebody changed what is read, with the way to the new text and to what changed. */
+function Newer({ path, newer, shown, versions }: NewerProps) {
+  const from = versions.find(({ etag, how }) => how !== 'delete' && etag === shown.etag)
+  return (
+    <ChangedNote by={newer}>
+      {from && newer.how !== 'delete' && (
+        <Link
+          to="/memory/$"
+          params={{ _splat: path }}
+          search={{ view: 'history', from: versionName(from), to: versionName(newer) }}
+          className="button button-ghost button-sm"
+        >
+          {text.newer.changes}
+        </Link>
+      )}
+      <Button size="sm" onClick={() => void memoryChanged()}>
+        {text.newer.show}
+      </Button>
+    </ChangedNote>
   )
 }
 

@@ -1,15 +1,16 @@
 import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { apiErrorOf } from '../../../api/api-error.ts'
-import { api, type ReplyOf } from '../../../api/call.ts'
-import type { Column } from '../../../ui/data/table.tsx'
-import { Time } from '../../../ui/data/time.tsx'
-import { VirtualTable } from '../../../ui/data/virtual-table.tsx'
-import { bytesText, count } from '../../../ui/format/numbers.ts'
-import { Empty } from '../../../ui/layout/empty.tsx'
-import { Loaded, Panel } from '../../../ui/layout/panel.tsx'
-import type { TabProps } from '../agent-tabs.ts'
-import { text } from './text.ts'
+import { apiErrorOf } from '../../../../api/api-error.ts'
+import { api, type ReplyOf } from '../../../../api/call.ts'
+import type { Column } from '../../../../ui/data/table.tsx'
+import { Time } from '../../../../ui/data/time.tsx'
+import { VirtualTable } from '../../../../ui/data/virtual-table.tsx'
+import { bytesText, count } from '../../../../ui/format/numbers.ts'
+import { Empty } from '../../../../ui/layout/empty.tsx'
+import { Loaded, Panel } from '../../../../ui/layout/panel.tsx'
+import type { TabProps } from '../../agent-tabs.ts'
+import { text } from '../text.ts'
+import { Changes } from './changes.tsx'
 
 type Entry = ReplyOf<'listConsole'>['keys'][number]
 
@@ -27,7 +28,7 @@ const columns: readonly Column<Entry>[] = [
     ),
   },
   { key: 'modified', head: 'Written', cell: ({ modified }) => <Time at={modified} /> },
-  { key: 'size', head: 'Size', align: 'end', cell: ({ size }) => <span title={`${count(size)} bytes`}>{bytesText(size)}</span> },
+  { key: 'size', head: 'Size', align: 'end', isOnCards: false, cell: ({ size }) => <span title={`${count(size)} bytes`}>{bytesText(size)}</span> },
   { key: 'for', head: 'For', isOnCards: false, cell: ({ author_name: name }) => name ?? <span className="quiet">–</span> },
   {
     key: 'versions',
@@ -53,16 +54,22 @@ export function MemoryTab({ agent }: TabProps) {
     select: (data: InfiniteData<ReplyOf<'listConsole'>>) => data.pages.flatMap(({ keys }) => keys),
   })
   const isOff = entries.isError && apiErrorOf(entries.error).code === 'memory_not_configured'
-  return (
-    <Panel title={text.memory} note={text.memoryNote} isFlush>
-      {isOff ? (
+  if (isOff)
+    return (
+      <Panel title={text.memory} isFlush>
         <Empty icon="memory" title={text.memoryOff}>
           {text.memoryOffHint}
         </Empty>
-      ) : (
+      </Panel>
+    )
+  const isEmpty = entries.data?.length === 0 && !entries.hasNextPage
+  return (
+    <>
+      {entries.data && !isEmpty && <Changes agentId={agent.id} />}
+      <Panel title={text.memory} note={text.memoryNote} isFlush>
         <Loaded query={entries}>
           {rows =>
-            rows.length === 0 && !entries.hasNextPage ? (
+            isEmpty ? (
               <Empty icon="memory" title={text.memoryEmpty} command={`npx brigade memory put agents/${agent.name}/notes.md --text "Prefers short answers."`}>
                 {text.memoryHint}
               </Empty>
@@ -70,6 +77,7 @@ export function MemoryTab({ agent }: TabProps) {
               <>
                 <p className="agent-hint">{text.written}</p>
                 <VirtualTable
+                  isCompact
                   label={text.memory}
                   columns={columns}
                   rows={rows}
@@ -81,7 +89,7 @@ export function MemoryTab({ agent }: TabProps) {
             )
           }
         </Loaded>
-      )}
-    </Panel>
+      </Panel>
+    </>
   )
 }
