@@ -1,6 +1,6 @@
 /** Finds the routes that a request names, before the checks of residency, exclusions and credentials. */
 import { fail, GatewayError } from '../../platform/errors.ts'
-import { nearest } from '../../platform/values/nearest.ts'
+import { nearest } from '../../platform/nearest.ts'
 import { type Allowance, allowanceOf } from '../catalog/allowance.ts'
 import { sandboxModelIds } from '../catalog/loading/sandbox.ts'
 import type { CatalogSnapshot, Model } from '../catalog/model.ts'

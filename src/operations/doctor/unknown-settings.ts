@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
 import { type Config, settings, variablesOfProvider } from '../../platform/config.ts'
-import { nearest } from '../../platform/values/nearest.ts'
+import { nearest } from '../../platform/nearest.ts'
 
 /** Names that other programs read from the same file: Node, the AWS SDK, OpenTelemetry, proxies and client commands. */
 const ofOthers =

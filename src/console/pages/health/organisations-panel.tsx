@@ -13,7 +13,7 @@ import { Choice, SearchBox } from '../../ui/forms/list-filters.tsx'
 import { Empty } from '../../ui/layout/empty.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
-import { type HealthSearch, orgSorts } from './route.ts'
+import { type HealthSearch, orgSorts } from './search.ts'
 import { type Organisation, organisationWords, text } from './text.ts'
 
 const route = getRouteApi('/health')

@@ -1,13 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../app/root-route.tsx'
-
-/** The orders of the organisations. */
-export const orgSorts = ['newest', 'oldest', 'name'] as const
-
-export interface HealthSearch {
-  readonly q?: string
-  readonly sort?: (typeof orgSorts)[number]
-}
+import { type HealthSearch, orgSorts } from './search.ts'
 
 const queryMax = 100
 
