@@ -39,7 +39,7 @@ describe('names that Brigade does not know', { timeout: 120_000 }, () => {
         'PROT in .env is no setting of Brigade. Did you mean PORT?',
         'WHOLLY_ELSE in .env is no setting of Brigade. See docs/reference/config.md.',
       ]
-      for (const sentence of said) await until(() => gateway.output().includes(sentence))
+      for (const sentence of said) await until(() => gateway.output().includes(sentence), sentence)
       const doctor = await ended([join(root, 'dist', 'cli', 'brigade.js'), 'doctor'], folder, {
         DATA_DIR: join(folder, 'data'),
         ENV_FILE: file,

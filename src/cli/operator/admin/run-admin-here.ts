@@ -12,7 +12,11 @@ import { systemIds } from '../../../platform/values/ids.ts'
 export async function runAdminHere(config: Config, command: AdminCommand): Promise<object> {
   const log = makeLog('error')
   const foundation = await openFoundation(config, systemClock, log)
-  const app = await createApp({ config, clock: systemClock, ids: systemIds, log, ...foundation, flushesHere: true })
+  const app = await createApp({ config, clock: systemClock, ids: systemIds, log, ...foundation, flushesHere: true }).catch(async error => {
+    // An open database keeps the process alive, so the command would not exit.
+    await foundation.db.close()
+    throw error
+  })
   app.setBaseUrl(publicBaseUrl(config))
   try {
     return (await adminHandler(app)(command)) as object
