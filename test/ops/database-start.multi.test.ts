@@ -62,7 +62,7 @@ describe.runIf(onPostgres)('a start without its database', { timeout: 60_000 }, 
         changed(to => Object.assign(to, { username: 'stranger', password: secret })),
         `PostgreSQL at ${host} does not let the user "stranger" into the database`,
       ],
-      [changed(to => to.searchParams.set('sslmode', 'require')), `PostgreSQL at ${host} offers no TLS`],
+      [changed(to => to.searchParams.set('sslmode', 'verify-full')), `PostgreSQL at ${host} offers no TLS`],
       [`postgres://brigade:${secret}%@127.0.0.1:1/x`, 'DATABASE_URL must be a URL such as postgres://'],
     ] as const) {
       const { code, stderr } = await ended(url)
