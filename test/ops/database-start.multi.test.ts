@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const main = join(root, 'dist', 'main.js')
 const cli = join(root, 'dist', 'cli', 'brigade.js')
 
-describe.runIf(onPostgres)('a start without its database', { timeout: 60_000 }, () => {
+describe.runIf(onPostgres)('a start without its database', { timeout: 120_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'brigade-no-database-'))
   let postgres: OwnPostgres
   beforeAll(async () => {
@@ -62,8 +62,9 @@ describe.runIf(onPostgres)('a start without its database', { timeout: 60_000 }, 
         changed(to => Object.assign(to, { username: 'stranger', password: secret })),
         `PostgreSQL at ${host} does not let the user "stranger" into the database`,
       ],
-      [changed(to => to.searchParams.set('sslmode', 'require')), `PostgreSQL at ${host} offers no TLS`],
-      [`postgres://brigade:${secret}%@127.0.0.1:1/x`, 'DATABASE_URL must be a URL such as postgres://'],
+      [changed(to => to.searchParams.set('sslmode', 'verify-full')), `PostgreSQL at ${host} offers no TLS`],
+      [`postgres://brigade:${secret}@127.0.0.1:port/brigade`, 'DATABASE_URL must be a URL such as postgres://'],
+      [`brigade:${secret}@127.0.0.1/brigade`, 'DATABASE_URL must be a URL such as postgres://'],
     ] as const) {
       const { code, stderr } = await ended(url)
       expect([code, stderr.trim().split('\n').length], stderr).toEqual([1, 1])

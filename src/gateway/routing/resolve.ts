@@ -121,7 +121,7 @@ export function withoutCredential(left: readonly Candidate[], { fields, kind }: 
   const why = fields.upstreamKey === null ? whyUnreachable(left) : `"upstream_key" is of no use for ${listed(ids)}.`
   const servesWithout = left.some(({ route }) => route.provider.configured && !route.byokOnly)
   const without = fields.upstreamKey !== null && servesWithout ? ' Leave it out, and the call runs at the expense of this gateway.' : ''
-  const own = takers.length === 0 ? '' : ` Save a key (PUT /me/byok/${takers[0]}), or send one as "upstream_key".`
+  const own = takers.length === 0 ? '' : ` Save your own key (PUT /me/byok/${takers[0]}), or send it as "upstream_key".`
   const simulated = [...catalog.models.values()].find(model => model.kind === kind && model.routes.every(({ provider }) => isSandbox(provider)))
   const instead = simulated === undefined ? ' GET /v1/models lists the models.' : ` Without any key: "${simulated.id}", simulated.`
   return fail('no_route', { message: `No route can be used: ${why}${without}${own}${instead} No provider was called.` })

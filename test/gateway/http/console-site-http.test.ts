@@ -34,7 +34,7 @@ describe('the files of the console', () => {
     expect(await buildConsoleIfChanged()).toBe(true)
     app = await startApp()
     const page = await send(app, '/console', { accept: html })
-    asset = /src="(\/console\/assets\/index-[^"]+\.js)"/.exec(page.bytes.toString())?.[1] ?? ''
+    asset = /src="(\/console\/assets\/shell-[^"]+\.js)"/.exec(page.bytes.toString())?.[1] ?? ''
   }, 60_000)
   afterAll(() => app.stop())
 

@@ -13,7 +13,7 @@ const addMany = statement<[orgId: number, userId: number, count: number]>(
    from generate_series(1, $3::int) n`,
 )
 const setUse = statement<[keyId: number, at: Date]>('test.set_use_of_key', 'update api_keys set last_used_at = $2::timestamptz where id = $1::int')
-const expire = statement<[keyId: number]>('test.expire_key', `update api_keys set expires_at = created_at where id = $1::int`)
+const expire = statement<[keyId: number]>('test.expire_listed_key', `update api_keys set expires_at = created_at where id = $1::int`)
 const setNotice = statement<[keyId: number]>('test.set_notice_of_key', `update api_keys set inactivity_notice_at = now() where id = $1::int`)
 const sleep = statement<[keyId: number]>('test.disable_key', `update api_keys set enabled = false, disabled_reason = 'inactivity' where id = $1::int`)
 const leave = statement<[userId: number]>('test.leave_with_keys', `update org_members set status = 'removed' where user_id = $1::int`)

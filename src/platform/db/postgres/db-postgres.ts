@@ -138,6 +138,8 @@ export async function openPostgres(url: Secret, options: PostgresOptions): Promi
  * PostgreSQL.
  */
 export function placeOf(url: Secret): DatabasePlace {
+  // The driver takes any other text for the name of a database.
+  if (!/^(postgres(ql)?:\/\/|socket:|\/)/.test(url.reveal())) throw new Error('not a URL of PostgreSQL')
   const { host, port, database = '', user = '' } = new pg.Client({ connectionString: url.reveal() })
   return { host, port, database, user }
 }
