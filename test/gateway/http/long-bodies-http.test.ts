@@ -48,6 +48,6 @@ test('a body whose member has a very long name, or that is one long text, is ref
     const named = await call(`{"model":"alpha-only","messages":[{"${'\\n'.repeat(mb)}" : 1}]}`)
     expect([named.status, named.json.error.message]).toEqual([400, 'The body has a name of a member that is too long: at most 65536 bytes.'])
     const text = await call(`"${'\\n'.repeat(mb)}"`)
-    expect([text.status, text.json.error.message]).toEqual([400, 'The body must be an object or a list. It is one long text.'])
+    expect([text.status, text.json.error.message]).toEqual([400, 'The body is longer than 1 MiB, so it must be an object or a list.'])
   }
 })

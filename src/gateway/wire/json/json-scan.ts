@@ -127,7 +127,7 @@ export class JsonScan {
     this.#values = values
     this.#textFrom = textFrom
     if (at < bytes.length) return false
-    if (values === 1 && at > scalarMaxBytes && this.#seesNumbers) throw oneText(this.#holder)
+    if (values === 1 && at > scalarMaxBytes && this.#seesNumbers) throw tooLongScalar(this.#holder)
     return true
   }
 
@@ -173,6 +173,6 @@ const tooWide = (max: number, holder: string): GatewayError =>
   fail('bad_request', { message: `${holder} has an object with too many members: one object may have at most ${max}.` })
 const tooLongName = (holder: string): GatewayError =>
   fail('bad_request', { message: `${holder} has a name of a member that is too long: at most ${nameMaxBytes} bytes.` })
-const oneText = (holder: string): GatewayError => fail('bad_request', { message: `${holder} must be an object or a list. It is one long text.` })
+const tooLongScalar = (holder: string): GatewayError => fail('bad_request', { message: `${holder} is longer than 1 MiB, so it must be an object or a list.` })
 const tooMany = (max: number, holder: string): GatewayError =>
   fail('bad_request', { message: `${holder} has too many values: at most ${max} members, items, objects and lists together.` })
