@@ -21,48 +21,26 @@ const silent = new Set(['MODULE_LEVEL_DIRECTIVE', 'PLUGIN_TIMINGS'])
 const browsers = ['chrome125', 'firefox128', 'safari17.5']
 
 /**
- * Puts a small script before the others, app/boot.js, with the names of the files of each page. The policy of the console allows no inline script, so it is a
- * file.
+ * Puts a small script before the others. It reads the theme that the person chose, so that the page does not flash in the other one. The policy of the
+ * console allows no inline script, so it is a file.
  */
-function bootFirst() {
-  const text = readFileSync(join(source, 'app', 'boot.js'), 'utf8').replace(/^\/\*[\s\S]*?\*\/\n/, '')
+function themeFirst() {
+  const text = readFileSync(join(source, 'app', 'theme-boot.js'), 'utf8').replace(/^\/\*[\s\S]*?\*\/\n/, '')
+  let reference
   return {
-    name: 'boot-first',
-    generateBundle: {
-      order: 'pre',
-      handler(_options, bundle) {
-        this.emitFile({ type: 'asset', name: 'boot.js', source: text.replace('FILES_OF_PAGES', JSON.stringify(filesOfPages(bundle))) })
-      },
+    name: 'theme-first',
+    buildStart() {
+      reference = this.emitFile({ type: 'asset', name: 'theme.js', source: text })
     },
     transformIndexHtml: {
       order: 'post',
       handler: (_html, { bundle }) => {
-        const fileName = Object.values(bundle ?? {}).find(file => file.names?.includes('boot.js'))?.fileName
-        if (fileName === undefined) throw new Error('the first script is not part of the build')
-        // A style sheet before it would hold it up.
-        return [{ tag: 'script', attrs: { src: `/console/${fileName}` }, injectTo: 'head-prepend' }]
+        const fileName = Object.values(bundle ?? {}).find(file => file.names?.includes('theme.js'))?.fileName
+        if (fileName === undefined) throw new Error(`the theme script ${reference} is not part of the build`)
+        return [{ tag: 'script', attrs: { src: `/console/${fileName}` }, injectTo: 'head' }]
       },
     },
   }
-}
-
-/** Returns the paths of the scripts of each page that the shell does not load, by the first part of its address. The overview has the empty one. */
-function filesOfPages(bundle) {
-  const chunks = Object.values(bundle).filter(file => file.type === 'chunk')
-  const withImports = (file, found = new Set()) => {
-    if (found.has(file.fileName)) return found
-    found.add(file.fileName)
-    for (const name of file.imports) if (bundle[name]?.type === 'chunk') withImports(bundle[name], found)
-    return found
-  }
-  const shell = chunks.filter(file => file.isEntry).reduce((all, file) => withImports(file, all), new Set())
-  const pages = chunks.flatMap(file => {
-    const name = /\/pages\/(?:.*\/)?([a-z]+)\/[a-z]+-page\.tsx$/.exec(file.facadeModuleId ?? '')?.[1]
-    if (name === undefined) return []
-    const files = [...withImports(file)].filter(each => !shell.has(each)).map(each => `/console/${each}`)
-    return [[name === 'overview' ? '' : name, files]]
-  })
-  return Object.fromEntries(pages)
 }
 
 /**
@@ -98,7 +76,7 @@ const settingsFor = outDir => ({
   base: '/console/',
   logLevel: 'warn',
   publicDir: false,
-  plugins: [bootFirst()],
+  plugins: [themeFirst()],
   css: { transformer: 'lightningcss' },
   build: {
     outDir,

@@ -2,7 +2,6 @@ import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
-import { api, type ReplyOf } from '../api/call.ts'
 import { apiQuery, queryClient } from '../api/queries.ts'
 import { warmFormats } from '../ui/format/warm.ts'
 import '../ui/styles.ts'
@@ -22,18 +21,8 @@ window.addEventListener('vite:preloadError', event => {
   location.reload()
 })
 
-declare global {
-  var brigadeMe: Promise<Response | null> | undefined
-}
-
-/** Takes the answer that boot.js asked for. A refusal is asked for again, so that it is handled as every other one. */
-async function firstMe(): Promise<ReplyOf<'me'>> {
-  const response = await globalThis.brigadeMe
-  return response?.ok ? ((await response.json()) as ReplyOf<'me'>) : api('me')
-}
-
-// The answer comes while the scripts load. Without this the shell would ask only when the page is there.
-if (!isSignedInTab()) void queryClient.prefetchQuery({ ...apiQuery('me'), queryFn: firstMe })
+// The answer comes while the page's own file loads. Without this the shell would ask only when the page is there.
+if (!isSignedInTab()) void queryClient.prefetchQuery(apiQuery('me'))
 
 const root = document.getElementById('root')
 if (root)

@@ -27,7 +27,7 @@ function kept<T extends string>(name: string, values: readonly T[], fallback: T,
   return store
 }
 
-/** Light, dark, or as the system. app/boot.js reads the same value before the page is drawn. */
+/** Light, dark, or as the system. app/theme-boot.js reads the same value before the page is drawn. */
 export const theme = kept<Theme>('theme', ['system', 'light', 'dark'], 'system', value => {
   if (value === 'system') delete document.documentElement.dataset['theme']
   else document.documentElement.dataset['theme'] = value
