@@ -1,26 +1,13 @@
 /** What waits to be sent: mail and webhook deliveries. */
 import { useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
 import { apiQuery } from '../../api/queries.ts'
+import { Facts } from '../../ui/data/facts.tsx'
 import { Status } from '../../ui/data/status.tsx'
 import { Time } from '../../ui/data/time.tsx'
 import { count } from '../../ui/format/numbers.ts'
 import { Fold } from '../../ui/forms/choices.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { text, type Unsent, type Webhook } from './text.ts'
-
-function Facts({ facts }: { readonly facts: readonly (readonly [string, ReactNode])[] }) {
-  return (
-    <dl className="facts">
-      {facts.map(([label, value]) => (
-        <div key={label}>
-          <dt>{label}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  )
-}
 
 /** The outbox of mail. No address is shown. */
 export function OutboxPanel() {

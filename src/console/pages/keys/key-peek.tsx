@@ -5,6 +5,7 @@ import { hasRole, useMe } from '../../app/me.tsx'
 import { useOwners } from '../../app/whom-to-ask.ts'
 import { BudgetBar } from '../../ui/charts/budget-bar.tsx'
 import { Code } from '../../ui/data/code.tsx'
+import { Facts } from '../../ui/data/facts.tsx'
 import { Status, Tag } from '../../ui/data/status.tsx'
 import { DateOnly, Time, useNow } from '../../ui/data/time.tsx'
 import { Button } from '../../ui/forms/button.tsx'
@@ -116,14 +117,7 @@ function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
         <span className="quiet">{means}</span>
       </p>
       <BudgetBar capInr={apiKey.budget_inr} spentInr={apiKey.spend_month_inr} />
-      <dl className="facts">
-        {facts.map(([label, value]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
     </div>
   )
 }

@@ -30,13 +30,18 @@ export function healthFindings(health: Health): Finding[] {
   return [...ofProcess, ...ofRoutes]
 }
 
+const shareOf = ({ cap_inr: cap, spent_inr: spent }: Budgets[number]): number => spent / (cap ?? Number.POSITIVE_INFINITY)
+
+/** Returns the budgets that are used up or nearly so, the most used first. */
 export function budgetFindings(budgets: Budgets): Finding[] {
-  return budgets.flatMap(({ scope, id, name, cap_inr: cap, spent_inr: spent }): Finding[] => {
-    if (cap === null || spent < cap * nearShare) return []
-    const words = spent >= cap ? text.budgetUsed(name) : text.budgetNear(name, spent / cap)
-    const to = scope === 'agent' ? { path: `/agents/${id}` } : scope === 'key' ? { path: '/keys', search: { key: Number(id) } } : null
-    return [{ id: `${scope} ${id}`, tone: spent >= cap ? 'bad' : 'warn', words, to }]
-  })
+  return [...budgets]
+    .sort((one, other) => shareOf(other) - shareOf(one))
+    .flatMap(({ scope, id, name, cap_inr: cap, spent_inr: spent }): Finding[] => {
+      if (cap === null || spent < cap * nearShare) return []
+      const words = spent >= cap ? text.budgetUsed(name) : text.budgetNear(name, spent / cap)
+      const to = scope === 'agent' ? { path: `/agents/${id}` } : scope === 'key' ? { path: '/keys', search: { key: Number(id) } } : null
+      return [{ id: `${scope} ${id}`, tone: spent >= cap ? 'bad' : 'warn', words, to }]
+    })
 }
 
 export function keyFindings(keys: Keys, nowMs: number): Finding[] {

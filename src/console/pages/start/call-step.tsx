@@ -1,4 +1,5 @@
 import { Code } from '../../ui/data/code.tsx'
+import { Facts } from '../../ui/data/facts.tsx'
 import { Money } from '../../ui/data/money.tsx'
 import { count } from '../../ui/format/numbers.ts'
 import { Button, LinkButton } from '../../ui/forms/button.tsx'
@@ -93,14 +94,7 @@ function Arrived({ agent, call, onDone }: { readonly agent: ConnectAgent | null;
         </>
       }
     >
-      <dl className="start-facts">
-        {facts.map(([label, value]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} className="start-facts" />
     </StepFrame>
   )
 }
