@@ -91,12 +91,7 @@ describe('calls without a stream on a prepaid balance', () => {
     const ways = [
       ['chat without a limit', '/v1/chat/completions', { messages: hello }, 'max_tokens'],
       ['chat with a larger limit', '/v1/chat/completions', { messages: hello, max_tokens: answerTokens }, 'max_tokens'],
-      [
-        'chat with a larger limit under its newer name',
-        '/v1/chat/completions',
-        { messages: hello, max_completion_tokens: answerTokens },
-        'max_completion_tokens',
-      ],
+      ['chat with a larger limit under its newer name', '/v1/chat/completions', { messages: hello, max_completion_tokens: answerTokens }, 'max_tokens'],
       ['messages', '/v1/messages', { messages: hello, max_tokens: answerTokens }, 'max_tokens'],
       ['responses without a limit', '/v1/responses', { input: 'go' }, 'max_tokens'],
     ] as const

@@ -124,6 +124,16 @@ describe('POST /v1/chat/completions', () => {
     }
   })
 
+  test('a provider that ignores max_completion_tokens is asked for no more output than the caller pays for', async () => {
+    const words = Array.from({ length: 400 }, (_, index) => ` word${index}`)
+    // Several providers read max_tokens only.
+    app.alpha.script(({ json }) => ({ chunks: words.slice(0, Number(json?.['max_tokens'] ?? words.length)) }))
+    for (const stream of [false, true]) {
+      const reply = await chat({ max_completion_tokens: 3, stream })
+      expect(reply.text.split('word').length - 1).toBe(3)
+    }
+  })
+
   test('CHAT-11 CHAT-13 CHAT-14 the provider gets unknown fields unchanged, max_tokens only when the caller set it, and no router field', async () => {
     const vendor = { temperature: 0.3, seed: 7, response_format: { type: 'json_object' }, vendor_thing: { deep: [1, 2] } }
     const router = { optimize: 'price', optimize_weights: { price: 1 }, exclude: ['beta'], data_policy: undefined, image_optimize: 'off', image_max_edge: 100 }

@@ -22,14 +22,14 @@ const provider = (more: Partial<Provider> = {}): Provider => ({
 })
 function request(
   text: string,
-  more: { quirks?: Quirk[]; model?: string; operation?: HubRequest['operation']; auth?: Provider['auth']; rewritten?: boolean } = {},
+  more: { quirks?: Quirk[]; model?: string; operation?: HubRequest['operation']; auth?: Provider['auth']; rewritten?: boolean; userGiven?: true } = {},
 ): ReturnType<typeof dialect.request> {
   const bytes = Buffer.from(text)
   const body = JSON.parse(text) as Record<string, unknown>
   return dialect.request(
     { operation: more.operation ?? 'chat', body, bytes: more.rewritten ? null : bytes, stream: body['stream'] === true, dropped: [] },
     {
-      provider: provider({ quirks: more.quirks ?? [], auth: more.auth ?? 'bearer' }),
+      provider: provider({ quirks: more.quirks ?? [], auth: more.auth ?? 'bearer', ...(more.userGiven ? { userGiven: true } : {}) }),
       upstreamModel: more.model ?? 'm',
       credential: new Secret('sk-1'),
       forwarded: null,
@@ -75,15 +75,24 @@ describe('the OpenAI dialect', () => {
     })
   })
 
-  test('of two output limits, the lower one is sent under both names, and it is charged', () => {
+  test('of two output limits, the lower one is sent under the name that the provider reads, and under both to the server of a user', () => {
     for (const [plain, newer] of [
       [1, 100_000],
       [100_000, 1],
     ]) {
       const body = JSON.stringify({ model: 'm', max_tokens: plain, max_completion_tokens: newer })
-      expect(jsonOf(request(body))).toEqual({ model: 'm', max_tokens: 1, max_completion_tokens: 1 })
+      expect(jsonOf(request(body))).toEqual({ model: 'm', max_tokens: 1 })
       expect(jsonOf(request(body, { quirks: ['max-completion-tokens'] }))).toEqual({ model: 'm', max_completion_tokens: 1 })
+      expect(jsonOf(request(body, { userGiven: true }))).toEqual({ model: 'm', max_tokens: 1, max_completion_tokens: 1 })
     }
+  })
+
+  test('the newer name of the output limit becomes max_tokens, unless the provider or the server of a user reads the newer name', () => {
+    const body = '{"model":"m","max_completion_tokens":5}'
+    expect(jsonOf(request(body))).toEqual({ model: 'm', max_tokens: 5 })
+    expect(jsonOf(request(body, { quirks: ['max-completion-tokens'] }))).toEqual({ model: 'm', max_completion_tokens: 5 })
+    expect(jsonOf(request(body, { userGiven: true }))).toEqual({ model: 'm', max_completion_tokens: 5 })
+    expect(jsonOf(request('{"model":"m","max_tokens":5,"max_completion_tokens":null}'))).toEqual({ model: 'm', max_tokens: 5, max_completion_tokens: null })
   })
 
   test('the output limit is renamed and system turns become user turns, if the provider needs it', () => {

@@ -139,19 +139,21 @@ function editsOf({ body, operation, stream }: HubRequest, provider: Provider, up
 }
 
 /**
- * Sets both limits of output tokens to the lower one. The call is bounded and charged by the lower one, and providers differ in which field they
- * read.
+ * Writes the limit of output tokens under the name that the provider reads. Many servers know `max_tokens` only and ignore the newer name, so their answer
+ * would have no limit while the charge has one. The lower one of two limits counts. Whoever registered a server knows which name it reads, so a single
+ * limit keeps its name there. Decision 0776.
  */
 function editCeilings(body: HubRequest['body'], provider: Provider, edits: Record<string, unknown>): void {
   const { max_tokens: plain, max_completion_tokens: newer } = body
-  if (isGiven(plain) && isGiven(newer) && plain !== newer) {
-    const lower = Math.min(Number(plain), Number(newer))
-    edits['max_tokens'] = lower
-    edits['max_completion_tokens'] = lower
-  }
-  if (!provider.quirks.includes('max-completion-tokens') || !isGiven(plain)) return
-  edits['max_tokens'] = undefined
-  if (!isGiven(newer)) edits['max_completion_tokens'] = plain
+  const limit = !isGiven(newer) ? plain : !isGiven(plain) ? newer : Math.min(Number(plain), Number(newer))
+  if (provider.quirks.includes('max-completion-tokens')) {
+    if (isGiven(plain)) setCeiling(body, edits, { max_tokens: undefined, max_completion_tokens: limit })
+  } else if (isGiven(newer) && !provider.userGiven) setCeiling(body, edits, { max_tokens: limit, max_completion_tokens: undefined })
+  else if (isGiven(newer) && isGiven(plain)) setCeiling(body, edits, { max_tokens: limit, max_completion_tokens: limit })
+}
+
+function setCeiling(body: HubRequest['body'], edits: Record<string, unknown>, limits: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(limits)) if (body[name] !== value) edits[name] = value
 }
 
 /** Asks for usage on every stream, whatever the caller requested, because the gateway meters the call by it. Other stream options stay. */
