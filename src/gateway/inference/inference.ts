@@ -58,8 +58,8 @@ export class Inference {
   /** Measures the recording before the hold, because the price depends on its length. Throws `places_taken` when it cannot be measured. */
   async transcribe(form: Form, call: Call<Principal>): Promise<Reply> {
     const parsed = parseTranscription(form)
-    const { seconds } = await this.#deps.audioLengths.measure(parsed.call.file, { orgId: bearer(call.principal).orgId, signal: call.signal })
-    return this.#serve(transcriptionKind(new TranscriptionRequest(parsed, seconds)), { ...bodyOnly(noBytes), form }, call, formParts(form))
+    const length = await this.#deps.audioLengths.measure(parsed.call.file, { orgId: bearer(call.principal).orgId, signal: call.signal })
+    return this.#serve(transcriptionKind(new TranscriptionRequest(parsed, length)), { ...bodyOnly(noBytes), form }, call, formParts(form))
   }
 
   async images(bytes: Buffer, call: Call<Principal>): Promise<Reply> {

@@ -154,6 +154,28 @@ describe('audio', () => {
     expect((await usageRows(app))[0]).toMatchObject({ outcome: 'upstream_broke', audioSeconds: 1, estimated: true })
   })
 
+  test('a length far from the measured one is not charged, and the row is estimated', async () => {
+    const { key, keyId } = await app.newKey({ budgetInr: 1 })
+    const cookie = await app.signIn()
+    await app.call('POST', '/me/budgets', { scope: 'key', target_id: keyId, monthly_budget_inr: 1, strict: true }, { cookie })
+    for (const [seconds, body] of [
+      [1, { text: 'hello', usage: { type: 'duration', seconds: 1_000_000 } }],
+      [1, { text: 'hello', duration: 1000 }],
+      [25, { text: 'hello', duration: 0.01 }],
+    ] as const) {
+      app.alpha.script([{ body }])
+      const reply = await postForm(
+        [
+          ['file', clip(seconds)],
+          ['model', 'test-listen'],
+        ],
+        key,
+      )
+      expect(reply.status, reply.text).toBe(200)
+      expect((await usageRows(app))[0]).toMatchObject({ audioSeconds: seconds, estimated: true, costUinr: BigInt(seconds) * perSecondUinr })
+    }
+  })
+
   test('AUD-03 the SDK gets the audio unchanged, and the code points of text and instructions are charged exactly', async () => {
     app.alpha.script([sound([piece(1), piece(2), piece(3)])])
     const input = 'नमस्ते 👋🏽'

@@ -1,4 +1,5 @@
 /** Reads the usage in the replies of audio calls (sound or transcripts) while the gateway passes them to the client. */
+import type { MeasuredLength } from '../../../platform/media/audio-length.ts'
 import { isObject, parsedObject } from '../../../platform/values/json.ts'
 import type { StreamFault } from '../../wire/chat/chat-stream.ts'
 import { dataFrame } from '../../wire/sse/sse.ts'
@@ -15,6 +16,23 @@ export function secondsOf(reply: Readonly<Record<string, unknown>>): number | nu
   const claimed = isObject(usage) ? usage['seconds'] : undefined
   return wholeSeconds(claimed) ?? wholeSeconds(reply['duration'])
 }
+
+/** A provider may count up to this many times the seconds that were measured, or this part of them. */
+const secondsFactor = 2
+/** It may count this many seconds more or fewer than that. */
+const secondsSlack = 10
+
+/**
+ * Returns the usage of a recording for the length that a provider reports. A report far from the measured length is not believed: the measured length is
+ * charged, and the usage is doubted. An estimate by size is long rather than short, so any shorter report is believed. Decision 0779.
+ */
+export function recordingUsage(reported: number, { seconds, isRead }: MeasuredLength): TokenUsage {
+  if (reported > seconds * secondsFactor + secondsSlack) return { ...usageOfSeconds(seconds), doubt: 'input_above' }
+  if (isRead && reported < seconds / secondsFactor - secondsSlack) return { ...usageOfSeconds(seconds), doubt: 'input_below' }
+  return usageOfSeconds(reported)
+}
+
+const usageOfSeconds = (audioSeconds: number): TokenUsage => ({ ...noUsage, media: { images: 0, audioSeconds, characters: 0 } })
 
 /** Some providers write the duration as text. */
 function wholeSeconds(value: unknown): number | null {
@@ -57,11 +75,11 @@ const transcriptEventMaxBytes = 2 * 1024 * 1024
 export class TranscriptReading implements BytesReading {
   complete = false
   readonly #events = new SseEventReader(transcriptEventMaxBytes)
-  readonly #held: TokenUsage
+  readonly #recording: MeasuredLength
   #seconds: number | null = null
 
-  constructor(held: TokenUsage) {
-    this.#held = held
+  constructor(recording: MeasuredLength) {
+    this.#recording = recording
   }
 
   get exact(): boolean {
@@ -77,7 +95,7 @@ export class TranscriptReading implements BytesReading {
   }
 
   usage(): TokenUsage {
-    return this.#seconds === null ? this.#held : { ...noUsage, media: { images: 0, audioSeconds: this.#seconds, characters: 0 } }
+    return this.#seconds === null ? usageOfSeconds(this.#recording.seconds) : recordingUsage(this.#seconds, this.#recording)
   }
 
   fail(fault: StreamFault): Uint8Array {

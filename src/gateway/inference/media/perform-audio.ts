@@ -15,7 +15,7 @@ import { SpeechRequest, TranscriptionRequest } from '../kinds/media/audio-reques
 import type { BytesReading, Failed, Performed, WholeAnswer } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 import { replyWait } from '../replies/reply-wait.ts'
-import { SpeechReading, secondsOf, TranscriptReading } from './audio-reading.ts'
+import { recordingUsage, SpeechReading, secondsOf, TranscriptReading } from './audio-reading.ts'
 import { objectInTurns, transcriptBounds } from './json-reply.ts'
 import { withheldSpeech, withheldTranscription } from './withheld-media.ts'
 
@@ -41,7 +41,7 @@ export const performTranscription: Performer = async (attempt, context) => {
   const type = typeOf(reply)
   const headers = droppedHeaders([...dropped, ...outgoing.dropped])
   if (type.startsWith('text/event-stream'))
-    return passOn(reply, attempt, { ...headers, 'content-type': type }, new TranscriptReading(withMedia(request.media)), context)
+    return passOn(reply, attempt, { ...headers, 'content-type': type }, new TranscriptReading(request.recording), context)
   const bytes = await deps.heldReplies.run(context.orgId, async room => reply.body.buffer(limitOf(attempt, transcriptMaxBytes), room))
   if (!isJson(request.call)) return textAnswer(bytes, type, reply, attempt, headers, request)
   const value = await objectInTurns(bytes, transcriptBounds, context)
@@ -50,7 +50,7 @@ export const performTranscription: Performer = async (attempt, context) => {
     return failed(attempt, reply.status, `answered ${reply.status} with no transcript`)
   const seconds = secondsOf(value)
   const body = made === value ? bytes : Buffer.from(JSON.stringify(made))
-  const usage = seconds === null ? null : withMedia({ images: 0, audioSeconds: seconds, characters: 0 })
+  const usage = seconds === null ? null : recordingUsage(seconds, request.recording)
   return whole(attempt, { ...headers, 'content-type': made === value ? type : 'application/json; charset=utf-8' }, body, usage, withMedia(request.media), reply)
 }
 

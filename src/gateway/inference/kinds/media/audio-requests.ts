@@ -1,6 +1,8 @@
 /** Requests for speech to text and for text to speech. */
+
 import type { Form } from '../../../../platform/endpoint.ts'
 import { fail } from '../../../../platform/errors.ts'
+import type { MeasuredLength } from '../../../../platform/media/audio-length.ts'
 import type { SpeechCall, TranscriptionCall } from '../../../providers/audio/audio-style.ts'
 import type { RouterFields } from '../../../wire/chat/router-fields.ts'
 import { type FormField, oneField, parseFormFields } from '../../../wire/form-fields.ts'
@@ -43,18 +45,20 @@ export class SpeechRequest extends MediaRequest {
   }
 }
 
-/** A request to transcribe a recording. `audioSeconds` is the measured or estimated length of the recording. */
+/** A request to transcribe a recording. `recording` is the measured or estimated length of it. */
 export class TranscriptionRequest extends MediaRequest {
   readonly call: TranscriptionCall
   readonly stream: boolean
+  readonly recording: MeasuredLength
   readonly media: MediaRequest['media']
   readonly accepts = accepting('transcription')
 
-  constructor({ model, fields, call }: ParsedTranscription, audioSeconds: number) {
+  constructor({ model, fields, call }: ParsedTranscription, recording: MeasuredLength) {
     super(model, fields, Object.fromEntries(call.fields.map(({ name, value }) => [name, value])))
     this.call = call
     this.stream = call.stream
-    this.media = { images: 0, audioSeconds, characters: 0 }
+    this.recording = recording
+    this.media = { images: 0, audioSeconds: recording.seconds, characters: 0 }
   }
 }
 
