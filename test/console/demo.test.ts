@@ -111,6 +111,10 @@ describe('a demonstration that serves', () => {
     expect((await read(demo, '/me/members')).members).toHaveLength(12)
     expect((await read(demo, '/me/workspaces')).workspaces).toHaveLength(3)
     expect((await read(demo, '/me/webhooks')).webhooks).toHaveLength(2)
+    const listed = (await read(demo, '/me/keys?state=active&limit=100')).keys
+    const used = listed.filter((key: { last_used_at: string | null }) => key.last_used_at !== null)
+    expect(used.length).toBeGreaterThan(2)
+    for (const { name, last_used_at } of used) expect(now - Date.parse(last_used_at), `${name} was used this week`).toBeLessThan(7 * dayMs)
     const { keys } = await read(demo, '/me/memory/list?prefix=agents/')
     const histories = await Promise.all(
       keys.slice(0, 20).map(async ({ key }: { key: string }) => (await read(demo, `/me/memory/history?key=${encodeURIComponent(key)}`)).versions.length),

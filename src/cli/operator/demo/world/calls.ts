@@ -82,6 +82,7 @@ async function makeCall(app: App, random: Seeded, caller: Caller, atMs: number):
   const eventId = systemIds.uuidv7(atMs)
   const event = eventOf(random, caller, eventId, atMs)
   const { valueUinr } = event
+  if (principal.keyId !== null) app.keys.use.note(principal.keyId)
   const permit = await app.limits.admit({ principal, eventId, agentId, agentAncestorIds: ancestorIds, needUinr: valueUinr, worstUinr: valueUinr })
   await permit.open(event)
   await permit.settle(event)
