@@ -22,6 +22,8 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
    * Bodies that bring much share the event loop, and the organisations `orgId` of their calls take turns.
    */
   flow(take: (chunk: Uint8Array) => boolean, orgId?: number): Promise<FlowEnd>
+  /** The turns that the bodies of this client take. */
+  readonly turns: StreamTurns
   /** Closes the connection. A pending read rejects. */
   destroy(): void
   /**
@@ -137,7 +139,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   readonly #refusesFine: boolean
   #receivedPieces = 0
   #receivedBytes = 0
-  readonly #turns: StreamTurns
+  readonly turns: StreamTurns
   /** The organisation whose call reads the body. Null: it is not known. */
   #orgId: number | null = null
   readonly #headersTimeoutMs: number
@@ -153,7 +155,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     headersTimeoutMs: number,
   ) {
     this.#refusesFine = refusesFine
-    this.#turns = turns
+    this.turns = turns
     this.#headersTimeoutMs = headersTimeoutMs
     this.#resolve = resolve
     this.#reject = reject
@@ -197,7 +199,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
       this.#abort(new Error('the reply comes in pieces that are too small'))
       return
     }
-    const isNext = this.#chunks.length === 0 && !this.#isResting && chunk.length <= partMaxBytes && !this.#turns.isSpent
+    const isNext = this.#chunks.length === 0 && !this.#isResting && chunk.length <= partMaxBytes && !this.turns.isSpent
     if (this.#flow !== null && isNext) this.#take(this.#flow, chunk)
     else this.#keep(controller, chunk)
     this.#wakeReader()
@@ -258,14 +260,14 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
     this.#isTaking = false
     const bytes = Math.max(chunk.length, chunkMinBytes)
     this.#turnBytes += bytes
-    this.#turns.spend(bytes)
+    this.turns.spend(bytes)
     if (this.#turnBytes > turnMaxBytes && this.#flow !== null) this.#rest()
   }
 
   /** Passes on what has arrived, and then waits for more. It ends the flow when nothing more can come. */
   #pump(): void {
     for (let flow = this.#flow; flow !== null && !this.#isResting; flow = this.#flow) {
-      if (this.#chunks.length > 0 && this.#turns.isSpent) {
+      if (this.#chunks.length > 0 && this.turns.isSpent) {
         this.#rest()
         return
       }
@@ -297,7 +299,7 @@ class Exchange implements Dispatcher.DispatchHandler, UpstreamBody {
   #rest(): void {
     this.#isResting = true
     this.#turnBytes = 0
-    this.#turns.rest(this.#orgId, () => {
+    this.turns.rest(this.#orgId, () => {
       this.#isResting = false
       this.#pump()
     })

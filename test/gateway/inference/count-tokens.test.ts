@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
+import { HeavyTurns } from '../../../src/platform/loop/heavy-turns.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 
 let app: TestApp
@@ -95,4 +96,18 @@ test('case 89 all requests of Claude Code to a gateway work: models, messages wi
   const turn = await app.call('POST', '/v1/messages?beta=true', body, { token: null, headers: beta })
   expect([turn.status, turn.text.includes('event: message_stop')]).toEqual([200, true])
   expect((await app.call('POST', `${path}?beta=true`, body, { token: null, headers: beta })).status).toBe(200)
+})
+
+test('a heavy prompt with a number that a double cannot hold reaches the provider with the same digits, and is written in turns of its organisation', async () => {
+  const { claude } = app.others
+  claude.script({ body: { input_tokens: 12 } })
+  const text = '1234567890123456a '.repeat(80_000)
+  const body = `{"model":"claude-test","top_k":9007199254740993,"messages":[{"role":"user","content":"${text}"}]}`
+  const turns = vi.spyOn(HeavyTurns.prototype, 'run')
+  const counted = await app.call('POST', path, body, { ...own(), headers: { ...own().headers, 'content-type': 'application/json' } })
+  expect([counted.status, counted.json]).toEqual([200, { input_tokens: 12 }])
+  expect(claude.requests.at(-1)?.raw.toString() === body).toBe(true)
+  // Five pieces of the restored body, beside the turns of the parser.
+  expect(turns.mock.calls.length).toBeGreaterThan(5)
+  turns.mockRestore()
 })

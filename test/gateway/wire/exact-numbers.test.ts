@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ExactNumbers, isHeld } from '../../../src/gateway/wire/json/exact-numbers.ts'
-import { exactNumbersOf, lookAhead, parseExactJson, wellFormed } from '../../../src/gateway/wire/json/json-body.ts'
+import { exactNumbersOf, lookAhead, parseAhead, parseExactJson, wellFormed } from '../../../src/gateway/wire/json/json-body.ts'
 import { inferenceBounds, JsonScan } from '../../../src/gateway/wire/json/json-scan.ts'
 import { GatewayError } from '../../../src/platform/errors.ts'
 import { propertyRuns } from '../../harness/property-runs.ts'
@@ -55,6 +55,20 @@ describe('numbers that a double cannot hold', () => {
     `1${'0'.repeat(400)}`,
   ])('EDGE-07 %s is written unchanged', number => {
     for (let times = 0; times < 50; times++) expect(written(`{"a":${number},"b":-${number}}`)).toBe(`{"a":${number},"b":-${number}}`)
+  })
+
+  test('many different long numbers of a body are replaced in many turns of the event loop', async () => {
+    const body = `[${Array.from({ length: 9_000 }, (_, index) => 9007199254740993n + 2n * BigInt(index)).join(',')}]`
+    const bytes = Buffer.from(body)
+    let turns = 0
+    await parseAhead(bytes, inferenceBounds, async work => {
+      turns++
+      return work()
+    })
+    expect(turns).toBeGreaterThan(9)
+    const text = JSON.stringify(parseExactJson(bytes, inferenceBounds))
+    expect(text).not.toBe(body)
+    expect(exactNumbersOf(bytes)?.restored(text) === body).toBe(true)
   })
 
   test('a long number that is written many more times than it was sent is refused', () => {

@@ -25,7 +25,7 @@ import { type Prepared, type PreparedNative, prepare, prepareNative } from './pr
 import { isRelayed, readRefusal, relayedHeaders } from './refusals.ts'
 import { send } from './send.ts'
 import { written } from './written.ts'
-import { type InTurn, writtenInSlices } from './written-slices.ts'
+import { writtenInTurns } from './written-slices.ts'
 
 /** The largest whole chat reply from a provider, in bytes: as much text as a stream may have. While a reply is read, all other callers wait. */
 const chatReplyMaxBytes = 32 * 1024 * 1024
@@ -86,12 +86,6 @@ function writtenInTurn(
   send: (outgoing: UpstreamRequest) => Promise<Performed>,
 ): Promise<Performed> {
   return inTurn === undefined ? send(written(write)) : writtenInTurns(write, exact !== undefined, work => inTurn(work, signal)).then(send)
-}
-
-async function writtenInTurns(write: () => UpstreamRequest, isRestored: boolean, inTurn: InTurn): Promise<UpstreamRequest> {
-  const { unwritten, ...outgoing } = await inTurn(() => written(write))
-  if (unwritten !== undefined) return { ...outgoing, body: await writtenInSlices(unwritten, inTurn) }
-  return isRestored || typeof outgoing.body !== 'string' ? outgoing : inTurn(() => ({ ...outgoing, body: Buffer.from(outgoing.body) }))
 }
 
 function targetOf({ route, model, credential, forwarded: forwards }: Attempt, { request, deps }: PerformContext): Target {

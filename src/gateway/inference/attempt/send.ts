@@ -4,7 +4,7 @@ import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { UpstreamRequest } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import type { InferenceDeps } from '../deps.ts'
-import { restoredInPieces } from '../exact-pieces.ts'
+import { exactPieceLength, inPieceTurn, restoredInPieces } from '../exact-pieces.ts'
 
 type Outgoing = Pick<UpstreamRequest, 'url' | 'headers'> & {
   readonly method: 'GET' | 'POST'
@@ -39,9 +39,9 @@ async function sendRestored(
   const restored =
     exact === undefined
       ? body
-      : inTurn === undefined
+      : body.length <= exactPieceLength
         ? exact.restored(body, exact.room())
-        : await restoredInPieces(body, exact, work => inTurn(work, signal), exact.room())
+        : await restoredInPieces(body, exact, inTurn === undefined ? inPieceTurn : work => inTurn(work, signal), exact.room())
   return sendAsIs(attempt, outgoing, restored, signal, outbound, headersTimeoutMs)
 }
 

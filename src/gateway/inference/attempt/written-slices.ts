@@ -1,5 +1,6 @@
 /** Writes the JSON of a heavy body in slices, so that the event loop can serve other requests between them. */
-import type { UnwrittenJson } from '../../providers/dialect.ts'
+import type { UnwrittenJson, UpstreamRequest } from '../../providers/dialect.ts'
+import { written } from './written.ts'
 
 /** Does work in a turn of the event loop that other heavy bodies do not share. */
 export type InTurn = <T>(work: () => T) => Promise<T>
@@ -8,6 +9,15 @@ export type InTurn = <T>(work: () => T) => Promise<T>
 const sliceChars = 1024 * 1024
 /** A slice ends after this number of values, because small values take most of the time. */
 const sliceValues = 10_000
+
+/**
+ * Makes a heavy request in one turn, and writes its JSON in others. A request with numbers to restore is encoded where it is sent. Throws as `written` does.
+ */
+export async function writtenInTurns(write: () => UpstreamRequest, isRestored: boolean, inTurn: InTurn): Promise<UpstreamRequest> {
+  const { unwritten, ...outgoing } = await inTurn(() => written(write))
+  if (unwritten !== undefined) return { ...outgoing, body: await writtenInSlices(unwritten, inTurn) }
+  return isRestored || typeof outgoing.body !== 'string' ? outgoing : inTurn(() => ({ ...outgoing, body: Buffer.from(outgoing.body) }))
+}
 
 /** Returns the bytes that `JSON.stringify` would write, changed by `mend`. */
 export async function writtenInSlices({ value, mend }: UnwrittenJson, inTurn: InTurn): Promise<Buffer> {

@@ -13,6 +13,7 @@ import { brHeader } from '../../wire/response-headers.ts'
 import { clientErrorReply, readRefusal, relayedHeaders } from '../attempt/refusals.ts'
 import { send } from '../attempt/send.ts'
 import { withoutNativeWithheld } from '../attempt/withheld.ts'
+import { writtenInTurns } from '../attempt/written-slices.ts'
 import type { InferenceDeps } from '../deps.ts'
 import { parseMessages } from '../kinds/messages.ts'
 import { type CallInput, type ParsedRequest, routedTokensOf } from '../kinds/request.ts'
@@ -40,7 +41,7 @@ export async function countTokens(input: CallInput, call: Call<Principal>, base:
   const principal = bearer(call.principal)
   const inTurn = inTurnOf(input, call, base)
   const request = inTurn === undefined ? parseMessages(input) : await parsedInTurns(input.bytes, inTurn, () => parseMessages(input))
-  const deps = { ...base, exact: exactNumbersOf(input.bytes) }
+  const deps = { ...base, inTurn, exact: exactNumbersOf(input.bytes) }
   const { policies } = await chargedAgent(principal, call.agentLabel, deps)
   const plan = await planOf(request, principal, policies, deps)
   const attempts = plan?.attempts.filter(({ route }) => route.dialect === request.native.format) ?? []
@@ -86,6 +87,7 @@ async function ask(request: ParsedRequest, attempt: Attempt, count: NonNullable<
     credential,
     forwarded: attempt.forwarded === true ? request.forwarded : null,
     traits: model,
+    ...(deps.inTurn === undefined ? {} : { writesLater: true }),
   }
   const headers = { [brHeader.provider]: route.provider.id }
   try {
@@ -95,9 +97,10 @@ async function ask(request: ParsedRequest, attempt: Attempt, count: NonNullable<
   }
   deps.recheck(bearer(call.principal))
   try {
-    const answer = decodedReply(
-      await send(attempt, count({ ...withoutNativeWithheld(request.native, attempt).native, stream: false }, target), call.signal, deps),
-    )
+    const write = () => count({ ...withoutNativeWithheld(request.native, attempt).native, stream: false }, target)
+    const { inTurn, exact } = deps
+    const outgoing = inTurn === undefined ? write() : await writtenInTurns(write, exact !== undefined, work => inTurn(work, call.signal))
+    const answer = decodedReply(await send(attempt, outgoing, call.signal, deps))
     if (answer.status < 200 || answer.status >= 300) return refusedCount(await readRefusal(answer, attempt, dialectOf(route.dialect), request), request)
     const bytes = await answer.body.buffer(replyMaxBytes)
     if (attempt.byok) return reply.bytes(bytes, { 'content-type': 'application/json; charset=utf-8', ...relayedHeaders(answer.headers), ...headers })

@@ -45,6 +45,7 @@ class DecodedBody implements UpstreamBody {
   readonly #stream: Transform
   #nudge: (() => void) | null = null
   #isNudged = false
+  #orgId: number | null = null
   /** The one reader of the decoded bytes. */
   #chunks: AsyncIterator<Uint8Array> | null = null
 
@@ -63,14 +64,35 @@ class DecodedBody implements UpstreamBody {
     return this.#chunks
   }
 
-  async flow(take: (chunk: Uint8Array) => boolean): Promise<FlowEnd> {
+  get turns(): UpstreamBody['turns'] {
+    return this.#body.turns
+  }
+
+  async flow(take: (chunk: Uint8Array) => boolean, orgId?: number): Promise<FlowEnd> {
+    if (orgId !== undefined) this.#orgId = orgId
     const chunks = this[Symbol.asyncIterator]()
     for (;;) {
       const next = await chunks.next()
       if (next.done) return 'ended'
       if (next.value.length === 0) return 'nudged'
-      if (!take(next.value)) return 'stopped'
+      if (!(await this.#inTurn(() => take(next.value)))) return 'stopped'
     }
+  }
+
+  /**
+   * Does the work when it is the turn of this stream. Decoders end their work together, and a few bytes become many events. So each part waits for a turn,
+   * which a stream without an encoding does only after much.
+   */
+  #inTurn<T>(work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.turns.rest(this.#orgId, () => {
+        try {
+          resolve(work())
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
   }
 
   async *#decoded(): AsyncGenerator<Uint8Array, void, undefined> {

@@ -3,10 +3,9 @@
  * request, for example.
  */
 import { Reply } from '../../../platform/endpoint.ts'
-import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { changedSink, type StreamSink } from '../../../platform/loop/stream-sink.ts'
 import type { ExactNumbers } from '../../wire/json/exact-numbers.ts'
-import { exactPieceLength, restoredInPieces } from '../exact-pieces.ts'
+import { exactPieceLength, inPieceTurn, restoredInPieces } from '../exact-pieces.ts'
 
 /**
  * Returns a whole reply with the numbers of the request that a double cannot represent restored. A long reply is restored in turns. Without such
@@ -15,7 +14,7 @@ import { exactPieceLength, restoredInPieces } from '../exact-pieces.ts'
 export function exactBytes(made: Uint8Array, exact: ExactNumbers | undefined): Uint8Array | Promise<Uint8Array> {
   if (exact === undefined) return made
   const bytes = bufferOf(made)
-  return bytes.length <= exactPieceLength ? exact.restored(bytes) : restoredInPieces(bytes, exact, inNextTurn)
+  return bytes.length <= exactPieceLength ? exact.restored(bytes) : restoredInPieces(bytes, exact, inPieceTurn)
 }
 
 /** Returns a streamed reply with the same numbers restored. */
@@ -25,8 +24,6 @@ export function exactStream(made: Reply, exact: ExactNumbers | undefined): Reply
   const { pump } = body
   return new Reply(status, headers, { ...body, pump: sink => pump(restoringSink(sink, exact)) }, cookies)
 }
-
-const inNextTurn = <T>(work: () => T): Promise<T> => nextTurn().then(work)
 
 /** Streams that the gateway writes consist of whole events in each chunk. Chunks of a relay contain none of the replacement numbers and pass unchanged. */
 const restoringSink = (sink: StreamSink, exact: ExactNumbers): StreamSink => changedSink(sink, chunk => exact.restored(bufferOf(chunk)))

@@ -3,9 +3,9 @@
  * failure of the route.
  */
 import { fail } from '../../../platform/errors.ts'
-import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import { errorOfChoices } from '../../wire/chat/chat-choice-error.ts'
+import type { ChatStreamDecoder } from '../../wire/chat/chat-stream.ts'
 import { anyJsonMaxBytes, isBoundedInTurns, operatorReplyBounds, ownReplyBounds } from '../../wire/json/json-bounds.ts'
 import { asItIs, type LeanJson } from '../../wire/json/number-lists.ts'
 import { modelAt, withModel } from '../../wire/model-echo.ts'
@@ -115,27 +115,38 @@ function readWhole(bytes: Buffer, status: number, attemptContext: AttemptContext
   return dialect.answers(context.request.operation, value) ? { value } : failed(attempt, status, `${id} answered ${status} without an answer`)
 }
 
-/** The bytes of a stream that are read before other calls get their turn. */
+/** The bytes of a stream that are read in one turn. */
 const turnBytes = 64 * 1024
 
-/** Returns the whole reply for a complete stream that came although no stream was requested. */
+/** Returns the whole reply for a complete stream that came although no stream was requested. A long one is read in turns of its organisation. */
 export async function streamAsWhole(bytes: Buffer, status: number, attemptContext: AttemptContext): Promise<WholeAnswer | Failed> {
   const { attempt, dialect, context } = attemptContext
   const decoder = dialect.decoder(attempt.route.provider.userGiven === true ? ownEventMaxBytes : undefined)
   const collected = new CollectedReply()
+  const inTurn = <R>(work: () => R): R | Promise<R> => (bytes.length <= shortReplyBytes ? work() : context.deps.heavyTurns.run(context.orgId, work))
   for (let at = 0; at < bytes.length; at += turnBytes) {
-    if (at > 0) await nextTurn()
-    const read = translated(status, attemptContext, () => ({ isMore: collected.add(decoder.push(bytes.subarray(at, at + turnBytes))) }))
+    const read = await inTurn(() => translated(status, attemptContext, () => ({ isMore: collected.add(decoder.push(bytes.subarray(at, at + turnBytes))) })))
     if ('failure' in read) return read
     if (!read.isMore) break
   }
+  return inTurn(() => collectedAnswer(collected, decoder, bytes.length, status, attemptContext))
+}
+
+function collectedAnswer(
+  collected: CollectedReply,
+  decoder: ChatStreamDecoder,
+  replyBytes: number,
+  status: number,
+  attemptContext: AttemptContext,
+): WholeAnswer | Failed {
+  const { attempt, context } = attemptContext
   return translated(status, attemptContext, () => {
     collected.add(decoder.end())
     const reply = collected.reply
     if (reply === null) return failed(attempt, status, `${attempt.route.provider.id} answered with a stream that does not reach its end`)
     priceAsNamed(reply['model'], attemptContext)
     const claimed = usageFromOpenAi(reply['usage'])
-    const reported = claimed === null ? null : believedOf(claimed, bytes.length, () => saidChars(reply), attemptContext)
+    const reported = claimed === null ? null : believedOf(claimed, replyBytes, () => saidChars(reply), attemptContext)
     const usage = reported ?? estimateOf(reply, attemptContext)
     const made = context.kind.format.whole({ ...reply, usage: usageToOpenAi(usage) }, usage, replyContext(attemptContext, context.bill))
     return answerOf(attemptContext, usage, reported === null, Buffer.from(JSON.stringify(made)))

@@ -75,6 +75,8 @@ export class ExactNumbers {
 
   /** Returns the written text with the original digits. Throws `bad_request` if they need more than the given `room`. */
   restored<T extends Buffer | string>(written: T, room?: DigitRoom): T {
+    // Most bodies have few long numbers. A search for each of them is many times faster than a look at every number of the text.
+    if (this.#digits.size <= searchedMax && !this.#occursIn(written)) return written
     const text = typeof written === 'string' ? written : written.toString('utf8')
     const made = text.replace(standInShape, token => {
       const digits = this.#digits.get(token)
@@ -83,6 +85,11 @@ export class ExactNumbers {
       return digits
     })
     return (typeof written === 'string' ? made : made === text ? written : Buffer.from(made)) as T
+  }
+
+  #occursIn(written: Buffer | string): boolean {
+    for (const standIn of this.#digits.keys()) if (written.includes(standIn)) return true
+    return false
   }
 }
 
@@ -101,41 +108,80 @@ function take(room: DigitRoom, chars: number): void {
 const standInShape = /(?<![\d.])(?=[\d.]{16})\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,400})?/g
 /** A JSON number without its sign. */
 const jsonNumber = /^(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
+/** A text that is a possible replacement as a whole. */
+const wholeStandIn = /^(?=[\d.]{16})\d{1,400}(?:\.\d{1,400})?(?:e[+-]?\d{1,400})?$/
+/** At most this many replacements are searched one by one. */
+const searchedMax = 8
 /** Number of tries to find a replacement. About one random number in a hundred is too short, so this many failures in a row do not occur. */
 const standInTries = 32
 
-/** Returns a body with a replacement for each number that a double cannot hold, and the original digits. `wide` is the offsets of these numbers: begin and end in turn. */
-export function withStandIns(bytes: Buffer, wide: readonly number[]): { readonly replaced: Buffer; readonly exact: ExactNumbers } {
-  const digits = new Map<string, string>()
-  const taken = new Map<string, string>()
-  const parts: Buffer[] = []
-  let at = 0
-  let extraChars = 0
-  for (let index = 0; index < wide.length; index += 2) {
-    const start = wide[index] as number
-    const end = wide[index + 1] as number
-    const token = bytes.toString('latin1', start, end)
-    // A token that is not a valid number is left unchanged, so that the parser refuses it.
-    if (!jsonNumber.test(token)) continue
-    const before = taken.get(token)
-    const standIn = before ?? freshStandIn(token, digits)
-    if (before === undefined) {
-      taken.set(token, standIn)
-      digits.set(standIn, token)
-    }
-    extraChars += Math.max(0, token.length - standIn.length)
-    parts.push(bytes.subarray(at, start), Buffer.from(standIn, 'latin1'))
-    at = end
+/** A body with replacements, and the original digits. */
+interface Replaced {
+  readonly replaced: Buffer
+  readonly exact: ExactNumbers
+}
+
+/** Returns a body with a replacement for each number that a double cannot hold. `wide` is the offsets of these numbers: begin and end in turn. */
+export function withStandIns(bytes: Buffer, wide: readonly number[]): Replaced {
+  const standIns = new StandIns(bytes, wide)
+  while (!standIns.next());
+  return standIns.result
+}
+
+/** The numbers that one call of `StandIns.next` replaces. Each takes some microseconds. */
+const numbersOfPart = 1000
+
+/** Replaces the numbers of a body part by part. A body may have a hundred thousand of them. */
+export class StandIns {
+  readonly #bytes: Buffer
+  readonly #wide: readonly number[]
+  readonly #digits = new Map<string, string>()
+  readonly #taken = new Map<string, string>()
+  readonly #parts: Buffer[] = []
+  #index = 0
+  #at = 0
+  #extraChars = 0
+
+  constructor(bytes: Buffer, wide: readonly number[]) {
+    this.#bytes = bytes
+    this.#wide = wide
   }
-  parts.push(bytes.subarray(at))
-  return { replaced: Buffer.concat(parts), exact: new ExactNumbers(digits, extraChars) }
+
+  /** Replaces the next numbers. Returns true when all are replaced. Throws `bad_request` for a number without a replacement. */
+  next(): boolean {
+    for (const end = this.#index + 2 * numbersOfPart; this.#index < Math.min(end, this.#wide.length); this.#index += 2)
+      this.#replace(this.#wide[this.#index] as number, this.#wide[this.#index + 1] as number)
+    return this.#index >= this.#wide.length
+  }
+
+  get result(): Replaced {
+    return {
+      replaced: Buffer.concat([...this.#parts, this.#bytes.subarray(this.#at)]),
+      exact: new ExactNumbers(this.#digits, this.#extraChars),
+    }
+  }
+
+  #replace(start: number, end: number): void {
+    const token = this.#bytes.toString('latin1', start, end)
+    // A token that is not a valid number is left unchanged, so that the parser refuses it.
+    if (!jsonNumber.test(token)) return
+    const before = this.#taken.get(token)
+    const standIn = before ?? freshStandIn(token, this.#digits)
+    if (before === undefined) {
+      this.#taken.set(token, standIn)
+      this.#digits.set(standIn, token)
+    }
+    this.#extraChars += Math.max(0, token.length - standIn.length)
+    this.#parts.push(this.#bytes.subarray(this.#at, start), Buffer.from(standIn, 'latin1'))
+    this.#at = end
+  }
 }
 
 /** Returns a replacement for a number. Throws `bad_request` if there is none. */
 function freshStandIn(token: string, taken: ReadonlyMap<string, string>): string {
   for (let tries = 0; tries < standInTries; tries++) {
     const text = String(near(token))
-    if (text.match(standInShape)?.[0] === text && !taken.has(text)) return text
+    if (wholeStandIn.test(text) && !taken.has(text)) return text
   }
   throw fail('bad_request', { message: 'The body has a number that a double cannot hold. Send it as a string.' })
 }
@@ -144,12 +190,22 @@ function freshStandIn(token: string, taken: ReadonlyMap<string, string>): string
  * These random numbers are not injected, because no visible result depends on them. A caller who could predict them could change only the text of that
  * caller's own request.
  */
-const dice = new Uint32Array(2)
+const dice = new Uint32Array(512)
+let diceLeft = 0
+
+/** Returns a random number from 0 to 1. The system is asked for many at a time, because each request costs more than the number. */
+function random(): number {
+  if (diceLeft === 0) {
+    randomFillSync(dice)
+    diceLeft = dice.length
+  }
+  diceLeft -= 2
+  return ((dice[diceLeft] as number) * 2 ** 21 + (dice[diceLeft + 1] as number) / 2 ** 11) / 2 ** 53
+}
 
 /** Returns a random number of about the same size, so that a range check has the same result. */
 function near(token: string): number {
-  randomFillSync(dice)
-  const share = ((dice[0] as number) * 2 ** 21 + (dice[1] as number) / 2 ** 11) / 2 ** 53
+  const share = random()
   const value = Number(token)
   if (!Number.isFinite(value)) return Number.MAX_VALUE * (0.5 + share / 2)
   if (value < normalMin) return 1e-300 * (1 + share)

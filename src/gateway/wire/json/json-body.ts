@@ -4,7 +4,7 @@
  */
 import { StringDecoder } from 'node:string_decoder'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
-import { type ExactNumbers, withStandIns } from './exact-numbers.ts'
+import { type ExactNumbers, StandIns, withStandIns } from './exact-numbers.ts'
 import { type JsonBounds, JsonScan } from './json-scan.ts'
 import { JsonSlices } from './json-slices.ts'
 
@@ -144,7 +144,7 @@ export async function parseAhead(bytes: Buffer, bounds: JsonBounds, inTurn: <T>(
   const found = look(bytes, bounds)
   if (found.parsed !== null) return
   const { wide } = found
-  const slices = new JsonSlices(wide === null ? bytes : await inTurn(() => replaceWide(bytes, wide)))
+  const slices = new JsonSlices(wide === null ? bytes : await replaceWideInTurns(bytes, wide, inTurn))
   const next = (): unknown => wellFormed(() => slices.next())
   while ((await inTurn(next)) === false);
   found.text = null
@@ -155,6 +155,16 @@ export async function parseAhead(bytes: Buffer, bounds: JsonBounds, inTurn: <T>(
 /** Returns the body with replacements for the numbers that a double cannot hold, and keeps their digits. */
 function replaceWide(bytes: Buffer, wide: readonly number[]): Buffer {
   const { replaced, exact } = withStandIns(bytes, wide)
+  exactOf.set(bytes, exact)
+  return replaced
+}
+
+/** Does the same in turns of the event loop, because a body may have many long numbers. */
+async function replaceWideInTurns(bytes: Buffer, wide: readonly number[], inTurn: <T>(work: () => T) => Promise<T>): Promise<Buffer> {
+  const standIns = new StandIns(bytes, wide)
+  const next = (): boolean => standIns.next()
+  while (!(await inTurn(next)));
+  const { replaced, exact } = await inTurn(() => standIns.result)
   exactOf.set(bytes, exact)
   return replaced
 }
