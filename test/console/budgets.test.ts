@@ -56,7 +56,7 @@ describe.skipIf(program === null)(suiteName('budgets in the console'), { timeout
     await page.keyboard.type('Member')
     await tabTo(page, 'Which one')
     await page.keyboard.type('owner')
-    await page.getByRole('option').first().waitFor()
+    await dialog.getByRole('listbox').getByRole('option').first().waitFor()
     await page.keyboard.press('Enter')
     await tabTo(page, 'Budget a month in rupees')
     await page.keyboard.type('0.25')
