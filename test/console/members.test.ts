@@ -15,7 +15,7 @@ describe.skipIf(program === null)(suiteName('members in the console'), { timeout
     await builtConsole()
     app = await startApp({ env: { CONSOLE_RPM: '10000' } })
     browser = await startBrowser()
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await browser?.close()
     await app?.stop()
@@ -128,7 +128,7 @@ describe.skipIf(program === null)(suiteName('members in the console'), { timeout
     const sent = page.waitForRequest(request => request.method() === 'PATCH')
     await peek.getByRole('button', { name: 'Save the role' }).click()
     expect((await sent).postDataJSON()).toEqual({ capabilities: ['cost:org:view'] })
-    await page.getByText('Kabir Shah is now member.').waitFor()
+    await page.getByText('What Kabir Shah may do is saved.').waitFor()
     await peek.getByRole('definition').filter({ hasText: 'Cost of the organisation' }).waitFor()
     await peek.getByRole('radio', { name: /^Admin/ }).check()
     const promoted = page.waitForRequest(request => request.method() === 'PATCH')

@@ -25,7 +25,7 @@ describe.skipIf(program === null)(suiteName('states of the pages for people and 
     const { userId, orgId } = await app.otherOrg('Empty Works')
     cookie = await app.signIn(userId, orgId)
     browser = await startBrowser()
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await browser?.close()
     await app?.stop()

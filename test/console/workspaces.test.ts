@@ -11,7 +11,7 @@ describe.skipIf(program === null)(suiteName('workspaces in the console'), { time
     await builtConsole()
     app = await startApp({ env: { CONSOLE_RPM: '10000' } })
     browser = await startBrowser()
-  }, 60_000)
+  }, 120_000)
   afterAll(async () => {
     await browser?.close()
     await app?.stop()

@@ -25,7 +25,7 @@ export function MemberRoleForm({ member }: { readonly member: Member }) {
     mutationFn: (changes: Changes) => api('updateMember', { path: { id: member.uid }, body: changes }),
     onSuccess: async saved => {
       await membersChanged()
-      toast(text.roleSaved(nameOf(saved), text.roles[saved.role]))
+      toast(text.rightsSaved(nameOf(saved)))
     },
   })
   const changes: Changes = {

@@ -51,7 +51,7 @@ export const text = {
   editRole: 'Change the role',
   editRoleHint: 'Applies from the next call on',
   saveRole: 'Save the role',
-  roleSaved: (name: string, role: string): string => `${name} is now ${role.toLowerCase()}.`,
+  rightsSaved: (name: string): string => `What ${name} may do is saved.`,
   lastOwner: 'is the only owner. Make somebody else an owner first, then this person can change or leave.',
   editBudget: 'Set the budget',
   editBudgetHint: 'Rupees in a month of India',
