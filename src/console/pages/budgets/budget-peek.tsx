@@ -5,11 +5,11 @@ import { Code } from '../../ui/data/code.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Money } from '../../ui/data/money.tsx'
 import { Status } from '../../ui/data/status.tsx'
-import { DateOnly } from '../../ui/data/time.tsx'
 import { LinkButton } from '../../ui/forms/button.tsx'
 import { Fold } from '../../ui/forms/choices.tsx'
 import { Peek } from '../../ui/overlays/peek.tsx'
 import { BudgetForm } from './form/budget-form.tsx'
+import { resetDay } from './form/consequence.ts'
 import type { Budget } from './search.ts'
 import { stateWords, text } from './text.ts'
 import { boundOf } from './use-budgets.ts'
@@ -53,7 +53,7 @@ export function BudgetPeek({ budget, onClose }: BudgetPeekProps) {
     [text.held, <Money key="held" inr={held} />],
     [text.inDoubt, <Money key="doubt" inr={inDoubt} />],
     [text.left, left === null ? 'No limit' : <Money key="left" inr={left} />],
-    [text.resets, <DateOnly key="resets" at={budget.resets_at} />],
+    [text.resets, `${resetDay(Date.parse(budget.resets_at) - 1)}, midnight in India`],
     [text.strict, budget.strict ? text.strictOn : text.strictOff],
   ]
   return (

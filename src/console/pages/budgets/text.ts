@@ -5,7 +5,7 @@ import type { BudgetState } from './search.ts'
 /** Texts of the list of budgets. */
 export const text = {
   title: 'Budgets',
-  intro: (reset: string): string => `A call must fit into every budget that applies to it. All of them start again on ${reset} at midnight India time.`,
+  intro: (reset: string): string => `A call must fit into every budget that applies to it. All start again on ${reset}, midnight in India.`,
   create: 'Set a budget',
   search: 'Search budgets',
   searchHint: 'Name or id of what it binds',

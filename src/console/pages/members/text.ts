@@ -20,7 +20,7 @@ export const text = {
     member: 'Uses models with keys and agents of their own, and sees their own spending.',
   },
   state: 'State',
-  anyState: 'Members and invitations',
+  anyState: 'Everybody',
   states: { active: 'Members', invited: 'Invitations' },
   sort: 'Order',
   sorts: { created: 'Oldest account first', name: 'By name', email: 'By address' },

@@ -51,10 +51,12 @@ export function WorkspacePeek({ workspace, onArchive, onClose }: WorkspacePeekPr
       onClose={onClose}
       actions={
         <>
-          <LinkButton icon="memory" to={`/memory/workspaces/${id}`}>
-            {text.memory}
-          </LinkButton>
-          <LinkButton icon="usage" to="/usage" search={{ workspace: id }}>
+          {team.includes(me.user.id ?? 0) && (
+            <LinkButton icon="memory" to={`/memory/workspaces/${id}`}>
+              {text.memory}
+            </LinkButton>
+          )}
+          <LinkButton icon="usage" to="/usage" search={{ workspace_id: id }}>
             {text.usage}
           </LinkButton>
           {isAdmin && (
@@ -67,7 +69,9 @@ export function WorkspacePeek({ workspace, onArchive, onClose }: WorkspacePeekPr
     >
       <div className="stack-3">
         <p className="workspace-state">
-          <Status tone={archived ? 'quiet' : 'good'}>{text.states[state]}</Status>
+          <Status tone={archived ? 'quiet' : 'good'} {...(archived ? { icon: 'folder' as const } : {})}>
+            {text.states[state]}
+          </Status>
           <span className="quiet">{text.means[state]}</span>
         </p>
         <BudgetBar capInr={cap} spentInr={spent} />

@@ -102,7 +102,7 @@ function columnsFor(isAdmin: boolean, onOpen: (id: number) => void, onArchive: (
       key: 'state',
       head: text.state,
       cell: ({ archived }) => (
-        <Status tone={archived ? 'quiet' : 'good'} title={text.means[archived ? 'archived' : 'active']}>
+        <Status tone={archived ? 'quiet' : 'good'} {...(archived ? { icon: 'folder' as const } : {})} title={text.means[archived ? 'archived' : 'active']}>
           {text.states[archived ? 'archived' : 'active']}
         </Status>
       ),
