@@ -74,16 +74,12 @@ const pages = [
   { name: 'keys', path: '/console/keys', ready: 'Night batch' },
   { name: 'keys-new', path: '/console/keys?new=true', ready: 'Create key' },
   { name: 'budgets', path: '/console/budgets', ready: 'Night batch' },
-  { name: 'budgets-none', path: '/console/budgets?q=nothing', ready: 'No budget fits' },
   { name: 'budgets-new', path: '/console/budgets?new=true', ready: 'Save the budget' },
   { name: 'budget', path: '/console/budgets?budget=agent:{lead}', ready: 'Save the budget' },
   { name: 'members', path: '/console/members', ready: 'guest@people.example' },
   { name: 'members-invite', path: '/console/members?invite=true', ready: 'Mail addresses' },
-  { name: 'members-none', path: '/console/members?q=nothing', ready: 'Nobody fits' },
   { name: 'member', path: '/console/members?member={owner}', ready: 'is the only owner' },
   { name: 'workspaces', path: '/console/workspaces', ready: 'Research' },
-  { name: 'workspaces-new', path: '/console/workspaces?new=true', ready: 'Create workspace' },
-  { name: 'workspaces-none', path: '/console/workspaces?q=nothing', ready: 'No workspace fits' },
   { name: 'workspace', path: '/console/workspaces?workspace={workspace}', ready: 'Name and team' },
   { name: 'health', path: '/console/health', ready: 'Sums from' },
   { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },
@@ -144,5 +140,5 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
 
   test('CONS-02 every page is free of faults in both themes, at 1280 and at 390 pixels: no console error, no violation of the policy, no other origin, no axe violation', async () => {
     await Promise.all([checkPages('wide'), checkPages('narrow')])
-  }, 600_000)
+  }, 900_000)
 })
