@@ -15,7 +15,7 @@ const pages = [
   { path: '/console/workspaces', read: '/me/workspaces', empty: 'No workspace yet' },
 ] as const
 
-describe.skipIf(program === null)(suiteName('states of the pages for people and money'), { timeout: 120_000 }, () => {
+describe.skipIf(program === null)(suiteName('states of the pages for people and money'), { timeout: 300_000 }, () => {
   let app: TestApp
   let browser: Browser
   let cookie: string

@@ -47,7 +47,7 @@ describe.skipIf(program === null)(suiteName('workspaces in the console'), { time
     await page.goto(`${app.baseUrl}/console/workspaces?workspace=${id}`)
     await peek.waitFor()
 
-    await peek.getByText('Name and team').focus()
+    await peek.locator('summary').filter({ hasText: 'Name and team' }).focus()
     await page.keyboard.press('Enter')
     await peek.getByLabel('Name', { exact: true }).waitFor()
     await tabTo(page, 'Team')
