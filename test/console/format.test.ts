@@ -22,12 +22,27 @@ test.each([
   expect(readAmount(typed)).toEqual({ ok: true, inr })
 })
 
-test.each(['', '0', '0.00', '-5', '1e3', '0.0000001', '12.5.1', 'ten', '2000000000', 'Infinity', 'NaN'])(
-  'an amount typed as "%s" is refused with a reason',
-  typed => {
-    expect(readAmount(typed)).toMatchObject({ ok: false, why: expect.stringMatching(/\.$/) })
-  },
-)
+test.each([
+  '',
+  '0',
+  '0.00',
+  '0,25',
+  '12,5',
+  '1,2345',
+  ',500',
+  '1,,000',
+  '₹ 7,50.5',
+  '-5',
+  '1e3',
+  '0.0000001',
+  '12.5.1',
+  'ten',
+  '2000000000',
+  'Infinity',
+  'NaN',
+])('an amount typed as "%s" is refused with a reason', typed => {
+  expect(readAmount(typed)).toMatchObject({ ok: false, why: expect.stringMatching(/\.$/) })
+})
 
 test('days are those of India: a day ends at 18:30 UTC, wherever the person is', () => {
   expect(istDay(Date.parse('2026-11-28T18:29:59Z'))).toBe('2026-11-28')

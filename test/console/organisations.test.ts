@@ -25,6 +25,7 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
   const people: Person[] = []
   const agents = new Map<Mark, number>()
   const keys = new Map<Mark, number>()
+  const workspaces = new Map<Mark, number>()
   beforeAll(async () => {
     await builtConsole()
     app = await startApp({ env: { FOLDER_STORE: 'true', OUTBOUND_ALLOW: '127.0.0.1:9' } })
@@ -55,7 +56,7 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
     agents.set(mark, agent.id)
     const { access_token: agentToken } = await made(`/v1/me/agents/${agent.id}/token`, {})
     keys.set(mark, (await made('/me/keys', { name: `${mark} service` })).id)
-    await made('/me/workspaces', { name: `${mark} team` })
+    workspaces.set(mark, (await made('/me/workspaces', { name: `${mark} team` })).id)
     await made('/me/webhooks', { url: `http://127.0.0.1:9/${mark.toLowerCase()}`, subscribe_all: true })
     await made('/me/members', { email: `guest@${mark.toLowerCase()}.test`, role: 'member' })
     await made('/v1/chat/completions', { model: 'test-model', messages: [{ role: 'user', content: 'Hello' }] })
@@ -94,7 +95,11 @@ describe.skipIf(program === null)(suiteName('two organisations in the console'),
         await page.getByRole('navigation', { name: 'Pages' }).first().waitFor()
         const links = await page.locator('nav[aria-label="Pages"] a').evaluateAll(all => all.map(each => (each as unknown as { pathname: string }).pathname))
         const own = [`/console/agents/${agents.get(person.mark)}`, `/console/agents/${agents.get(person.mark)}?tab=memory`, '/console/agents?new=true']
-        const others = [`/console/agents/${agents.get(other)}`, `/console/keys?key=${keys.get(other)}`]
+        const others = [
+          `/console/agents/${agents.get(other)}`,
+          `/console/keys?key=${keys.get(other)}`,
+          `/console/workspaces?workspace=${workspaces.get(other)}`,
+        ]
         const calls = [`/console/calls?agent=${agents.get(other)}`, `/console/usage?agent=${agents.get(other)}`]
         expect(links.length).toBeGreaterThan(4)
         return [...[...links, ...own, ...calls].map(path => ({ path })), ...others.map(path => ({ path, isOther: true }))]

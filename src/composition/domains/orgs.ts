@@ -1,5 +1,6 @@
 /** Constructs the services for organisations, members, invitations and workspaces. */
 import { orgRoutingChanged } from '../../gateway/byok/org-credentials.ts'
+import { countKeysOfWorkspaces } from '../../gateway/keys/active-names.ts'
 import { Accounts } from '../../gateway/orgs/accounts/account.ts'
 import { Profiles } from '../../gateway/orgs/accounts/profile.ts'
 import { Invitations, type InvitationsDeps } from '../../gateway/orgs/members/invitations.ts'
@@ -16,10 +17,25 @@ export function orgServices({ db, clock, ids, log, config, controlLog, orgs, ses
   return {
     orgs,
     accounts: new Accounts({ db, clock, orgs, teamOrgsMax: config.TEAM_ORGS_MAX, moveSession: (sessionId, orgId) => sessions.move(sessionId, orgId) }),
-    members: new Members({ clock, ids, db, controlLog, onLeave: (tx, orgId, userId) => agents.playgrounds.endOf(tx, orgId, userId) }),
+    members: new Members({
+      clock,
+      ids,
+      db,
+      controlLog,
+      budgets: limits.budgets,
+      journal: limits,
+      onLeave: (tx, orgId, userId) => agents.playgrounds.endOf(tx, orgId, userId),
+    }),
     invitations: new Invitations({ db, clock, ids, controlLog, mail, membersMax: config.MEMBERS_MAX, baseUrl, onDecision }),
     orgSettings: new OrgSettings({ controlLog, routingChanged: orgRoutingChanged, onRetention: (orgId, days) => contentLog.shrink(orgId, days) }),
-    workspaces: new Workspaces({ db, clock, controlLog, budgets: limits.budgets, journal: limits }),
+    workspaces: new Workspaces({
+      db,
+      clock,
+      controlLog,
+      budgets: limits.budgets,
+      journal: limits,
+      countKeys: (orgId, workspaceIds) => countKeysOfWorkspaces(db, orgId, workspaceIds),
+    }),
   }
 }
 

@@ -36,7 +36,7 @@ export interface Operations {
   /** Archives a workspace: its name is free and no new key is bound to it. Its keys continue to work within its budget; usage stays. */
   archiveWorkspace: {
     path: { id: string | number }
-    reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; member_uids: number[]; ok: true }
+    reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; keys: number; member_uids: number[]; ok: true }
   }
   /** The public keys of attestations, all that ever signed, the newest first. */
   attestationKeys: {
@@ -212,7 +212,7 @@ export interface Operations {
   /** Makes a workspace. Keys are bound to it when they are made. */
   createWorkspace: {
     body: { name: string; monthly_budget_inr?: number | null; member_uids?: number[] }
-    reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; member_uids: number[] }
+    reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; keys: number; member_uids: number[] }
   }
   /** Declines an invitation permanently. */
   declineInvitation: {
@@ -425,7 +425,7 @@ export interface Operations {
   /** The members of the organisation, and on the first page the open invitations. */
   listMembers: {
     query?: { limit?: number; cursor?: string; q?: string; state?: 'active' | 'invited'; role?: 'member' | 'admin' | 'owner'; sort?: 'created' | 'name' | 'email' }
-    reply: { members: ({ id: number; uid: number; email: string; name: string | null; role: 'member' | 'admin' | 'owner'; capabilities: ('usage:org:view' | 'cost:org:view' | 'audit:view')[] })[]; pending: ({ id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string })[]; next_cursor: string | null }
+    reply: { members: ({ id: number; uid: number; email: string; name: string | null; role: 'member' | 'admin' | 'owner'; capabilities: ('usage:org:view' | 'cost:org:view' | 'audit:view')[]; monthly_budget_inr: number | null; spend_month_inr: number | null })[]; pending: ({ id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string })[]; next_cursor: string | null }
   }
   /** Models with prices, residency, capabilities and routes. With a credential: those that it may use, and those on own keys as provider/model-id. */
   listModels: {
@@ -486,7 +486,7 @@ export interface Operations {
   /** The workspaces of the organisation with their budgets and spend: active ones first, then archived ones. */
   listWorkspaces: {
     query?: { q?: string; state?: 'active' | 'archived'; sort?: 'created' | 'name'; limit?: number; cursor?: string }
-    reply: { workspaces: ({ id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; member_uids: number[] })[]; next_cursor: string | null }
+    reply: { workspaces: ({ id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; keys: number; member_uids: number[] })[]; next_cursor: string | null }
   }
   /** This process answers: 200 as long as it runs, also while it drains and while the database is away. Restart it when this fails. */
   livez: {
@@ -680,6 +680,11 @@ export interface Operations {
     path: { provider: string | number }
     reply: { ok: true; provider: string }
   }
+  /** Mails an open invitation once more, at most once an hour to one address. */
+  resendInvitation: {
+    path: { id: string | number }
+    reply: { id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string; ok: true }
+  }
   /** Where the calls of the organisation were served, signed: share in India over the window, and the newest calls as evidence. format=report: Markdown. */
   residencyAttestation: {
     query?: { window?: string; format?: 'json' | 'report' }
@@ -704,7 +709,7 @@ export interface Operations {
   restoreWorkspace: {
     path: { id: string | number }
     body: { name?: string }
-    reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; member_uids: number[]; ok: true }
+    reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; keys: number; member_uids: number[]; ok: true }
   }
   /** Resumes a paused agent; its tokens work again. Only an owner or admin can resume an agent that an owner or admin paused. */
   resumeAgent: {
@@ -919,7 +924,7 @@ export interface Operations {
   updateWorkspace: {
     path: { id: string | number }
     body: { name?: string; monthly_budget_inr?: number | null; member_uids?: number[] }
-    reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; member_uids: number[]; ok: true }
+    reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; keys: number; member_uids: number[]; ok: true }
   }
   /** Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider. */
   usage: {
@@ -1100,6 +1105,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   removeCustomEndpoint: 'DELETE /me/endpoints/{id}',
   removeMember: 'DELETE /me/members/{id}',
   removeProviderKey: 'DELETE /me/byok/{provider}',
+  resendInvitation: 'POST /me/members/pending/{id}/resend',
   residencyAttestation: 'GET /v1/org/residency/attestation',
   responses: 'POST /v1/responses',
   restore: 'POST /v1/me/memory/restore',

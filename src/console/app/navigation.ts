@@ -38,6 +38,14 @@ export const navigation: readonly NavGroup[] = [
       { to: '/playground', label: 'Playground', icon: 'chat', letter: 'p' },
     ],
   },
-  { title: 'Access', entries: [{ to: '/keys', label: 'Keys', icon: 'key', letter: 'k' }] },
+  {
+    title: 'Access',
+    entries: [
+      { to: '/keys', label: 'Keys', icon: 'key', letter: 'k' },
+      { to: '/budgets', label: 'Budgets', icon: 'wallet', letter: 'b', role: 'admin' },
+      { to: '/members', label: 'Members', icon: 'people', letter: 'e' },
+      { to: '/workspaces', label: 'Workspaces', icon: 'folder', letter: 'w' },
+    ],
+  },
   { title: 'Operator', entries: [{ to: '/health', label: 'Health', icon: 'shield', letter: 'h', isForOperators: true }] },
 ]

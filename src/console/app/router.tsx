@@ -1,15 +1,18 @@
 import { createRouter } from '@tanstack/react-router'
 import { agentRoute } from '../pages/agents/agent/route.ts'
 import { agentsRoute } from '../pages/agents/route.ts'
+import { budgetsRoute } from '../pages/budgets/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
 import { galleryRoute } from '../pages/gallery/route.ts'
 import { healthRoute } from '../pages/health/route.ts'
 import { keysRoute } from '../pages/keys/route.ts'
+import { membersRoute } from '../pages/members/route.ts'
 import { memoryRoute } from '../pages/memory/route.ts'
 import { overviewRoute } from '../pages/overview/route.ts'
 import { playgroundRoute } from '../pages/playground/route.ts'
 import { startRoute } from '../pages/start/route.ts'
 import { usageRoute } from '../pages/usage/route.ts'
+import { workspacesRoute } from '../pages/workspaces/route.ts'
 import { rootRoute } from './root-route.tsx'
 
 const routeTree = rootRoute.addChildren([
@@ -20,6 +23,9 @@ const routeTree = rootRoute.addChildren([
   usageRoute,
   callsRoute,
   keysRoute,
+  budgetsRoute,
+  membersRoute,
+  workspacesRoute,
   healthRoute,
   playgroundRoute,
   startRoute,

@@ -24,3 +24,19 @@ const ownedKeys = statement<[orgId: number, keyIds: readonly number[], userId: n
   'keys.of_user',
   `select k.id from unnest($2::int[]) w(id) join api_keys k on k.org_id = $1::int and k.id = w.id where k.user_id = $3::int`,
 )
+
+/** The counts end here, so that a workspace with many keys costs no more. */
+const countedKeysMax = 1_000
+
+/** Returns, by workspace id, how many keys that are not revoked belong to each of these workspaces, at most `countedKeysMax`. A workspace without keys is left out. */
+export async function countKeysOfWorkspaces(db: Db, orgId: number, workspaceIds: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  return new Map((await db.many(keysOfWorkspaces, orgId, workspaceIds, countedKeysMax)).map(row => [row.id, row.keys]))
+}
+
+const keysOfWorkspaces = statement<[orgId: number, workspaceIds: readonly number[], max: number], { id: number; keys: number }>(
+  'keys.of_workspaces',
+  `select w.id, c.keys from unnest($2::int[]) w(id) cross join lateral (
+     select count(*)::int as keys from (
+       select 1 from api_keys k where k.org_id = $1::int and k.workspace_id = w.id and k.revoked_at is null limit $3::int) found) c
+   where c.keys > 0`,
+)

@@ -28,13 +28,14 @@ export class Mail {
 
   /**
    * Puts a mail into the outbox. It is sent if, and only if, the transaction commits. Throws `bad_email` unless `to` is one plain address.
-   * Throws an Error for values that the template does not accept, because that is a mistake in the calling code.
+   * Throws an Error for values that the template does not accept, because that is a mistake in the calling code. Returns false when a mail with the same
+   * `onceKey` exists.
    */
-  async enqueue<T extends MailTemplate>(tx: Tx, { orgId, to, template, data, onceKey }: NewMail<T>): Promise<void> {
+  async enqueue<T extends MailTemplate>(tx: Tx, { orgId, to, template, data, onceKey }: NewMail<T>): Promise<boolean> {
     if (!isMailAddress(to)) throw fail('bad_email')
     const checked = checkedMailData(template, data)
     if (checked === null) throw new Error(`the mail template ${template} does not take these values`)
-    await tx.exec(insertMail, orgId, to, template, JSON.stringify(checked), onceKey ?? null, new Date(this.#deps.clock.nowMs()))
+    return (await tx.exec(insertMail, orgId, to, template, JSON.stringify(checked), onceKey ?? null, new Date(this.#deps.clock.nowMs()))) > 0
   }
 
   /** Returns the number of mails that wait, and the number of mails that were given up. */

@@ -10,7 +10,7 @@ test('a running gateway sends the mails in its outbox, and stops cleanly even wh
   const app = await startApp({ env: { SMTP_URL: server.url, MAIL_FROM: 'Gateway <gateway@acme.test>', MAIL_POLL_MS: '20' } })
   const mail = new Mail({ db: app.db, clock: systemClock })
   const data = { orgName: 'Test Org', inviter: 'Ravi', role: 'member', link: `${app.baseUrl}/me/invitations` }
-  const enqueue = (to: string): Promise<void> => app.db.tx(tx => mail.enqueue(tx, { orgId: app.orgId, to, template: 'invitation', data }))
+  const enqueue = (to: string): Promise<boolean> => app.db.tx(tx => mail.enqueue(tx, { orgId: app.orgId, to, template: 'invitation', data }))
   let isTaking = false
   let release = (): void => {}
   const isStopping = new Promise<void>(resolve => {

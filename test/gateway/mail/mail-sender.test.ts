@@ -46,7 +46,7 @@ describe('the outbox of mail', () => {
       deliver: url === null ? null : smtpDelivery(new Secret(url), 'Brigade <no-reply@gateway.test>'),
       pollMs: 20,
     })
-  const enqueue = (more: Partial<NewMail<'invitation'>> = {}): Promise<void> =>
+  const enqueue = (more: Partial<NewMail<'invitation'>> = {}): Promise<boolean> =>
     database.db.tx(tx => mail.enqueue(tx, { orgId: null, to: 'asha@people.test', template: 'invitation', data: invitation, ...more }))
 
   test('a mail arrives as text and as HTML, with a Message-ID from its row and a header that marks it as automatic', async () => {
@@ -95,8 +95,8 @@ describe('the outbox of mail', () => {
   })
 
   test('a second mail with the same `onceKey` is not made', async () => {
-    await enqueue({ onceKey: 'invitation:1' })
-    await enqueue({ onceKey: 'invitation:1' })
+    expect(await enqueue({ onceKey: 'invitation:1' })).toBe(true)
+    expect(await enqueue({ onceKey: 'invitation:1' })).toBe(false)
     await enqueue({ onceKey: 'invitation:2' })
     await senderOn(database.db).sendDue()
     expect(server.received).toHaveLength(2)

@@ -29,9 +29,25 @@ describe('workspaces over HTTP', () => {
   test('WS-01 SHAPE-25 every member and an agent can read the workspaces with budget, spend and team', async () => {
     const made = await app.call('POST', '/me/workspaces', { name: ' Production ' }, { cookie: owner })
     expect(made.status).toBe(201)
-    expect(made.json).toEqual({ id: expect.any(Number), name: 'Production', monthly_budget_inr: null, spend_month_inr: 0, archived: false, member_uids: [] })
+    expect(made.json).toEqual({
+      id: expect.any(Number),
+      name: 'Production',
+      monthly_budget_inr: null,
+      spend_month_inr: 0,
+      archived: false,
+      keys: 0,
+      member_uids: [],
+    })
     const changed = await patch(made.json.id, { name: 'Prod', monthly_budget_inr: 12.5, member_uids: [member.userId, app.userId, member.userId] })
-    const expected = { id: made.json.id, name: 'Prod', monthly_budget_inr: 12.5, spend_month_inr: 0, archived: false, member_uids: [app.userId, member.userId] }
+    const expected = {
+      id: made.json.id,
+      name: 'Prod',
+      monthly_budget_inr: 12.5,
+      spend_month_inr: 0,
+      archived: false,
+      keys: 0,
+      member_uids: [app.userId, member.userId],
+    }
     expect([changed.status, changed.json]).toEqual([200, { ok: true, ...expected }])
     for (const cookie of [owner, admin.cookie, member.cookie]) expect(await list(cookie)).toContainEqual(expected)
     const { token } = await app.newAgent('workspace-reader')

@@ -3,7 +3,7 @@ import type { OperationName } from '../call.ts'
 /** The reads that a hint makes out of date, by the family of its topic. */
 const families: Readonly<Record<string, readonly OperationName[]>> = {
   usage: ['activity', 'activityEvents', 'orgBudgets', 'listAgentsConsole', 'getAgentConsole', 'listKeys'],
-  budget: ['orgBudgets'],
+  budget: ['orgBudgets', 'listWorkspaces'],
   agent: ['listAgentsConsole', 'getAgentConsole'],
   key: ['listKeys'],
   member: ['listMembers'],

@@ -5,12 +5,14 @@ import { api, type CallOptions } from '../../api/call.ts'
 import { invalidate } from '../../api/queries.ts'
 import { Button } from '../../ui/forms/button.tsx'
 import { Fold, RadioCards } from '../../ui/forms/choices.tsx'
+import { Combobox, type ComboOption } from '../../ui/forms/combobox.tsx'
 import { SelectField, TextField } from '../../ui/forms/field.tsx'
 import { InlineError } from '../../ui/layout/error-panel.tsx'
 import { Dialog } from '../../ui/overlays/dialog.tsx'
 import { KeySecret } from './key-secret.tsx'
 import { changesOf, emptyLimits, isReady, LimitFields } from './limit-fields.tsx'
 import { text } from './text.ts'
+import { findWorkspaces } from './use-keys.ts'
 
 type Scope = 'inference' | 'full'
 
@@ -20,9 +22,10 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
   const [scope, setScope] = useState<Scope>('inference')
   const [days, setDays] = useState('90')
   const [limits, setLimits] = useState(emptyLimits)
+  const [workspaces, setWorkspaces] = useState<readonly ComboOption[]>([])
   const make = useMutation({
     mutationFn: (body: CallOptions<'createKey'>['body']) => api('createKey', { body }),
-    onSuccess: () => invalidate('listKeys', 'orgBudgets'),
+    onSuccess: () => invalidate('listKeys', 'orgBudgets', 'listWorkspaces'),
   })
   if (make.data)
     return (
@@ -38,6 +41,7 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
       scope,
       ...(name.trim() === '' ? {} : { name: name.trim() }),
       ...(days === '' ? {} : { expires_days: Number(days) }),
+      ...(workspaces[0] === undefined ? {} : { workspace_id: Number(workspaces[0].value) }),
       ...changesOf(limits, emptyLimits),
     })
   }
@@ -74,6 +78,15 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
       </SelectField>
       <Fold title={text.limits} hint={text.limitsHint}>
         <LimitFields value={limits} onChange={setLimits} />
+        <Combobox
+          label={text.workspace}
+          hint={text.workspaceHint}
+          placeholder={text.workspacePlaceholder}
+          name="workspaces"
+          value={workspaces}
+          onChange={setWorkspaces}
+          search={findWorkspaces}
+        />
       </Fold>
       {error && !isNameWrong && <InlineError error={error} />}
     </Dialog>

@@ -48,3 +48,10 @@ export async function findModels(text: string, signal: AbortSignal): Promise<rea
     .slice(0, foundMax)
     .map(({ id }) => ({ value: id, label: id }))
 }
+
+/** Finds active workspaces by a part of their name. */
+export async function findWorkspaces(text: string, signal: AbortSignal): Promise<readonly ComboOption[]> {
+  const q = text.trim()
+  const { workspaces } = await api('listWorkspaces', { query: { state: 'active', limit: foundMax, ...(q === '' ? {} : { q }) }, signal })
+  return workspaces.map(({ id, name }) => ({ value: String(id), label: name }))
+}

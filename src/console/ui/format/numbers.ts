@@ -72,13 +72,17 @@ export function percent(share: number): string {
 export type ReadAmount = { readonly ok: true; readonly inr: number } | { readonly ok: false; readonly why: string }
 
 const amountShape = /^\d+(\.\d+)?$/
+/** Three digits follow the last comma of an amount. Without this rule 0,25 would read as 25. */
+const groupedShape = /^\d{1,3}(,\d{2,3})*,\d{3}(\.\d+)?$/
 const decimalsMax = 6
 const inrMax = 1_000_000_000
 
-/** Reads an amount in rupees. It accepts ₹, spaces and grouping. An amount of 0 is refused, because it would look like a lifted limit. */
+/** Reads an amount in rupees. It accepts ₹, spaces and grouping, and refuses a comma that could be a decimal point. An amount of 0 is refused, because it would look like a lifted limit. */
 export function readAmount(text: string): ReadAmount {
-  const digits = text.replace(/[₹,\s]/g, '')
+  const typed = text.replace(/[₹\s]/g, '')
+  const digits = typed.replaceAll(',', '')
   if (digits === '') return { ok: false, why: 'Type an amount, or choose No limit.' }
+  if (typed.includes(',') && !groupedShape.test(typed)) return { ok: false, why: 'Write decimals with a point, such as 0.25. A comma groups digits: 1,250.' }
   if (!amountShape.test(digits)) return { ok: false, why: 'Type an amount in rupees, such as 500 or 0.25.' }
   if ((digits.split('.')[1]?.length ?? 0) > decimalsMax) return { ok: false, why: 'An amount has at most six decimals.' }
   const inr = Number(digits)

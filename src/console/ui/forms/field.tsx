@@ -55,6 +55,15 @@ export function TextField({ label, hint, error, isOptional, ...input }: FieldFra
   )
 }
 
+/** Several lines of text. */
+export function TextAreaField({ label, hint, error, ...area }: FieldFrame & ComponentProps<'textarea'>) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {described => <textarea autoComplete="off" spellCheck={false} {...area} {...described} className="input" />}
+    </Field>
+  )
+}
+
 /** A whole number. An empty field means that nothing was chosen. */
 export function NumberField(props: FieldFrame & ComponentProps<'input'>) {
   return <TextField inputMode="numeric" pattern="[0-9]*" {...props} />

@@ -116,7 +116,7 @@ export class Invitations {
       await this.#checkRoom(tx, orgId)
       await this.#checkPace(tx, orgId)
       const made = await tx.one(insertInvitation, orgId, email, role, actor.userId, now)
-      await this.#notify(tx, actor, made, name)
+      await this.#notify(tx, actor, made, name, now)
       return made
     })
   }
@@ -161,6 +161,26 @@ export class Invitations {
     if (invitation === null) throw noPending()
     if (invitation.role === 'owner' && actor.role !== 'owner') throw fail('forbidden', { message: 'Only an owner invites an owner.' })
     return { invitation, link: this.#link() }
+  }
+
+  /**
+   * Mails an open invitation once more. An address gets at most one mail an hour from one organisation, however often it is invited. An admin does not
+   * send an invitation as owner. Throws `forbidden`, `not_found` and, within that hour, `already_invited`. Decision 0772
+   * says why.
+   */
+  async resend(actor: SessionPrincipal, id: number): Promise<Pending> {
+    const { db, clock } = this.#deps
+    const now = new Date(clock.nowMs())
+    return db.tx(async tx => {
+      const { actorRole, name } = await lockedOrg(tx, actor)
+      if (actorRole === 'member') throw fail('forbidden', { message: 'This needs the role owner or admin.' })
+      const invitation = await tx.maybe(findPending, actor.orgId, id)
+      if (invitation === null) throw noPending()
+      if (invitation.role === 'owner' && actorRole !== 'owner') throw fail('forbidden', { message: 'Only an owner invites an owner.' })
+      if (!(await this.#notify(tx, actor, invitation, name, now)))
+        throw fail('already_invited', { message: 'This address was mailed within this hour. Send the mail again later, or hand the link over.' })
+      return invitation
+    })
   }
 
   /** Withdraws an open invitation. Throws `not_found`. */
@@ -229,14 +249,15 @@ export class Invitations {
     return `${this.#deps.baseUrl()}/invitations`
   }
 
-  #notify(tx: Tx, actor: SessionPrincipal, { email, role, createdAt }: Pending, orgName: string): Promise<void> {
+  /** Returns false when the address was mailed within the hour of `now`. */
+  #notify(tx: Tx, actor: SessionPrincipal, { email, role }: Pending, orgName: string, now: Date): Promise<boolean> {
     return this.#deps.mail.enqueue(tx, {
       orgId: actor.orgId,
       to: email,
       template: 'invitation',
       data: { orgName, inviter: actor.email, role, link: this.#link() },
       // One mail per hour and address is sent. Otherwise repeated inviting and withdrawing could fill a stranger's mailbox.
-      onceKey: `invitation:${actor.orgId}:${email.toLowerCase()}:${Math.floor(createdAt.getTime() / hourMs)}`,
+      onceKey: `invitation:${actor.orgId}:${email.toLowerCase()}:${Math.floor(now.getTime() / hourMs)}`,
     })
   }
 }

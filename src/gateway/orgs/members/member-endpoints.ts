@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { cursorCharsMax } from '../../../platform/db/list-cursor.ts'
 import { endpointOf } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
+import type { Principal } from '../../../platform/security/principal.ts'
 import { searchText, textOf } from '../../../platform/values/list-params.ts'
+import { inrFromUinr } from '../../../platform/values/money.ts'
 import { rowId } from '../../../platform/values/row-id.ts'
 import { reader, signedIn } from '../accounts/signed-in.ts'
 import { type InvitationResult, type Invitations, invitedTogetherMax, type OwnInvitation, type Pending, roleOfName } from './invitations.ts'
 import { memberSorts } from './member-list-queries.ts'
-import type { ListedMember, Members } from './members.ts'
+import type { ListedMember, MemberFigures, Members } from './members.ts'
 
 const row = endpointOf<{ members: Members; invitations: Invitations }>()
 
@@ -21,6 +23,10 @@ const member = z.object({
   name: z.string().nullable(),
   role,
   capabilities: z.array(capability).describe('What a plain member may see beyond the role. Owners and admins may see all of it.'),
+})
+const listedMember = member.extend({
+  monthly_budget_inr: z.number().nullable().describe('Monthly limit in rupees; null: none, or not for the caller to see.'),
+  spend_month_inr: z.number().nullable().describe('Usage value of the running month (IST) in rupees. Null: not for the caller to see. People see their own.'),
 })
 const pending = z.object({ id: z.int(), email: z.string(), role, created_at: z.string() })
 const invitation = pending.extend({ org: z.object({ id: z.int(), name: z.string(), kind: z.enum(['personal', 'team']) }), invited_by: z.string() })
@@ -55,6 +61,13 @@ const memberView = ({ userId, email, name, role, capabilities }: ListedMember): 
   role,
   capabilities: [...capabilities],
 })
+const figuresView = (found: MemberFigures | undefined): Pick<z.output<typeof listedMember>, 'monthly_budget_inr' | 'spend_month_inr'> => ({
+  monthly_budget_inr: found === undefined || found.capUinr === null ? null : inrFromUinr(found.capUinr),
+  spend_month_inr: found === undefined ? null : inrFromUinr(found.spentUinr),
+})
+/** Returns whether the caller sees what every member spends. */
+const seesSpend = ({ kind, role, capabilities }: Principal): boolean =>
+  kind === 'session' && (role === 'owner' || role === 'admin' || capabilities.includes('cost:org:view'))
 const pendingView = ({ id, email, role, createdAt }: Pending): z.output<typeof pending> => ({ id, email, role, created_at: createdAt.toISOString() })
 const invitationView = (found: OwnInvitation): z.output<typeof invitation> => ({
   ...pendingView(found),
@@ -79,7 +92,7 @@ export const memberEndpoints = {
         sort: z.enum(memberSorts).optional().describe('The order of the members: created (oldest account first, the default), name or email.'),
       }),
     },
-    output: z.object({ members: z.array(member), pending: z.array(pending), next_cursor: z.string().nullable() }),
+    output: z.object({ members: z.array(listedMember), pending: z.array(pending), next_cursor: z.string().nullable() }),
     errors: ['bad_request'],
     async handle({ members, invitations }, { query }, call) {
       const { orgId } = call.principal
@@ -91,7 +104,13 @@ export const memberEndpoints = {
         state === 'invited' ? { members: [], nextCursor: null } : members.list(orgId, { text, role, sort, cursor, limit }),
         isFirst && state !== 'active' ? invitations.pending(orgId, { text, role }) : [],
       ])
-      return { members: page.members.map(memberView), pending: pending.map(pendingView), next_cursor: page.nextCursor }
+      const seen = page.members.map(({ userId }) => userId).filter(id => seesSpend(call.principal) || id === call.principal.userId)
+      const figures = await members.figures(orgId, seen)
+      return {
+        members: page.members.map(found => ({ ...memberView(found), ...figuresView(figures.get(found.userId)) })),
+        pending: pending.map(pendingView),
+        next_cursor: page.nextCursor,
+      }
     },
   }),
 
@@ -174,6 +193,18 @@ export const memberEndpoints = {
       const { invitation, link } = await invitations.linkOf(signedIn(call.principal), idOf(path))
       return { ok: true, ...pendingView(invitation), link }
     },
+  }),
+
+  resendInvitation: row({
+    at: 'POST /me/members/pending/{id}/resend',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary: 'Mails an open invitation once more, at most once an hour to one address.',
+    input: { path: invitationPath },
+    output: pending.extend({ ok }),
+    errors: ['forbidden', 'not_found', 'already_invited'],
+    handle: async ({ invitations }, { path }, call) => ({ ok: true, ...pendingView(await invitations.resend(signedIn(call.principal), idOf(path))) }),
   }),
 
   withdrawInvitation: row({

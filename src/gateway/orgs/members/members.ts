@@ -3,8 +3,10 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { Db, Tx } from '../../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../../platform/db/db-control-log.ts'
 import { fail } from '../../../platform/errors.ts'
+import type { Flushable } from '../../../platform/flushable.ts'
 import type { Capability, Role, SessionPrincipal } from '../../../platform/security/principal.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
+import type { Budgets } from '../../limits/budgets/budgets.ts'
 import { emit, eventId } from '../../webhooks/events/events.ts'
 import { type MemberFilter, pageOfMembers } from './member-list.ts'
 import {
@@ -29,6 +31,9 @@ export interface MembersDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly controlLog: ControlLog
+  readonly budgets: Pick<Budgets, 'list'>
+  /** Writes the charges that this process has counted to the database, so that the reported spend includes them. */
+  readonly journal: Flushable
   /** Ends what other domains keep for a person, in the transaction that ends the membership. Returns the news. */
   onLeave(tx: Tx, orgId: number, userId: number): Promise<readonly NewsItem[]>
 }
@@ -37,6 +42,13 @@ export interface MembersDeps {
 export interface MemberChange {
   readonly role?: Role
   readonly capabilities?: readonly Capability[]
+}
+
+/** What a member may spend and has spent in the present IST month, in micro-rupees. */
+export interface MemberFigures {
+  /** Null means no budget. */
+  readonly capUinr: bigint | null
+  readonly spentUinr: bigint
 }
 
 /**
@@ -75,6 +87,15 @@ export class Members {
   /** Returns a page of the members that a filter chooses, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
   list(orgId: number, filter: MemberFilter): Promise<{ members: readonly ListedMember[]; nextCursor: string | null }> {
     return pageOfMembers(this.#deps.db, orgId, filter)
+  }
+
+  /** Returns the budgets and the spend of these members, by user id. It sends one statement for any number of members. */
+  async figures(orgId: number, userIds: readonly number[]): Promise<ReadonlyMap<number, MemberFigures>> {
+    const { budgets, journal } = this.#deps
+    if (userIds.length === 0) return new Map()
+    await journal.flushNow()
+    const refs = userIds.map(id => ({ scope: 'member' as const, scopeId: String(id) }))
+    return new Map((await budgets.list(orgId, refs)).map(({ id, capUinr, spentUinr }) => [Number(id), { capUinr, spentUinr }]))
   }
 
   /**

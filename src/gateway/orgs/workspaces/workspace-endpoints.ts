@@ -16,6 +16,7 @@ const workspace = z.object({
   monthly_budget_inr: z.number().nullable().describe('Monthly limit in rupees; null = none.'),
   spend_month_inr: z.number().describe('Usage value of the running month (IST) in rupees.'),
   archived: z.boolean(),
+  keys: z.int().describe('Keys of the workspace that are not revoked, counted up to 1,000.'),
   member_uids: z.array(z.int()).describe('The team, by user id. Keys that are bound to the workspace belong to it too.'),
 })
 const name = z.string().describe('1 to 100 characters, unique among the active workspaces in any case of letters.')
@@ -33,6 +34,7 @@ const viewOf = (found: Workspace): z.output<typeof workspace> => ({
   monthly_budget_inr: found.capUinr === null ? null : inrFromUinr(found.capUinr),
   spend_month_inr: inrFromUinr(found.spentUinr),
   archived: found.isArchived,
+  keys: found.keyCount,
   member_uids: [...found.memberUids],
 })
 

@@ -30,6 +30,8 @@ export interface WorkspacesDeps {
   readonly budgets: Pick<Budgets, 'setIn' | 'list'>
   /** Writes the charges that this process has counted to the database, so that the reported spend includes them. */
   readonly journal: Flushable
+  /** Returns how many keys belong to each workspace, by id. A workspace without keys is left out. */
+  countKeys(orgId: number, workspaceIds: readonly number[]): Promise<ReadonlyMap<number, number>>
 }
 
 /** The requested values of a workspace. An absent field does not change. */
@@ -46,6 +48,8 @@ export interface Workspace extends WorkspaceRow {
   /** Budget in micro-rupees. Null means no budget. */
   readonly capUinr: bigint | null
   readonly spentUinr: bigint
+  /** Number of keys that are not revoked. */
+  readonly keyCount: number
 }
 
 /** The `kind` of the control-log item for a workspace whose name, team or state changed. Its `ref` is the workspace's id. Caches of teams drop the entry. */
@@ -177,10 +181,17 @@ export class Workspaces {
 
   async #withSpend(orgId: number, rows: readonly WorkspaceRow[]): Promise<Workspace[]> {
     const refs = rows.map(row => ({ scope: 'workspace' as const, scopeId: String(row.id) }))
-    const found = new Map((await this.#deps.budgets.list(orgId, refs)).map(status => [status.id, status]))
+    const [statuses, keys] = await Promise.all([
+      this.#deps.budgets.list(orgId, refs),
+      this.#deps.countKeys(
+        orgId,
+        rows.map(row => row.id),
+      ),
+    ])
+    const found = new Map(statuses.map(status => [status.id, status]))
     return rows.map(row => {
       const status = found.get(String(row.id))
-      return { ...row, capUinr: status?.capUinr ?? null, spentUinr: status?.spentUinr ?? 0n }
+      return { ...row, capUinr: status?.capUinr ?? null, spentUinr: status?.spentUinr ?? 0n, keyCount: keys.get(row.id) ?? 0 }
     })
   }
 

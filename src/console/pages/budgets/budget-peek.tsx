@@ -1,0 +1,89 @@
+import type { ReactNode } from 'react'
+import { curlOf } from '../../api/call.ts'
+import { BudgetBar } from '../../ui/charts/budget-bar.tsx'
+import { Code } from '../../ui/data/code.tsx'
+import { Facts } from '../../ui/data/facts.tsx'
+import { Money } from '../../ui/data/money.tsx'
+import { Status } from '../../ui/data/status.tsx'
+import { LinkButton } from '../../ui/forms/button.tsx'
+import { Fold } from '../../ui/forms/choices.tsx'
+import { Peek } from '../../ui/overlays/peek.tsx'
+import { BudgetForm } from './form/budget-form.tsx'
+import { resetDay } from './form/consequence.ts'
+import type { Budget } from './search.ts'
+import { stateWords, text } from './text.ts'
+import { boundOf } from './use-budgets.ts'
+
+interface BudgetPeekProps {
+  /** Null when the budget is not among those that were read. */
+  readonly budget: Budget | null
+  readonly onClose: () => void
+}
+
+/** The page of what a budget binds. The organisation has none. */
+function linkOf({ scope, id }: Budget): { readonly to: string; readonly search?: object } | null {
+  switch (scope) {
+    case 'org':
+    case 'team':
+      return null
+    case 'workspace':
+      return { to: '/workspaces', search: { workspace: Number(id) } }
+    case 'member':
+      return { to: '/members', search: { member: Number(id) } }
+    case 'key':
+      return { to: '/keys', search: { key: Number(id) } }
+    case 'agent':
+      return { to: `/agents/${id}` }
+  }
+}
+
+/** One budget beside the list: its figures, and the form that changes it. */
+export function BudgetPeek({ budget, onClose }: BudgetPeekProps) {
+  if (budget === null)
+    return (
+      <Peek title="Budget" onClose={onClose}>
+        <p className="quiet">{text.notLoaded}</p>
+      </Peek>
+    )
+  const { scope, id, name, cap_inr: cap, spent_inr: spent, held_inr: held, in_doubt_inr: inDoubt, remaining_inr: left } = budget
+  const { tone, name: state, means } = stateWords[budget.state]
+  const link = linkOf(budget)
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    [text.spent, <Money key="spent" inr={spent} />],
+    [text.held, <Money key="held" inr={held} />],
+    [text.inDoubt, <Money key="doubt" inr={inDoubt} />],
+    [text.left, left === null ? 'No limit' : <Money key="left" inr={left} />],
+    [text.resets, `${resetDay(Date.parse(budget.resets_at) - 1)}, midnight in India`],
+    [text.strict, budget.strict ? text.strictOn : text.strictOff],
+  ]
+  return (
+    <Peek
+      title={name}
+      subtitle={`${text.scopes[scope]} · id ${id}`}
+      onClose={onClose}
+      actions={
+        link && (
+          <LinkButton icon="right" to={link.to} {...(link.search === undefined ? {} : { search: link.search })}>
+            {text.open[scope]}
+          </LinkButton>
+        )
+      }
+    >
+      <div className="stack-3">
+        <p className="budget-state">
+          <Status tone={tone}>{state}</Status>
+          <span className="quiet">{means}</span>
+        </p>
+        <BudgetBar capInr={cap} spentInr={spent} heldInr={held} inDoubtInr={inDoubt} />
+        <Facts facts={facts} />
+      </div>
+      <section className="stack-3" aria-label={text.change}>
+        <h3 className="budget-heading">{text.change}</h3>
+        <BudgetForm budget={boundOf(budget)} />
+      </section>
+      <Fold title="Show as curl">
+        <Code text={curlOf('setOrgBudget', { body: { scope, target_id: id, monthly_budget_inr: cap } })} />
+      </Fold>
+    </Peek>
+  )
+}

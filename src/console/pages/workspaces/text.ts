@@ -1,0 +1,63 @@
+import { askSentence } from '../../app/whom-to-ask.ts'
+import { count } from '../../ui/format/numbers.ts'
+
+const countedMax = 1_000
+
+/** Texts of the workspaces. */
+export const text = {
+  title: 'Workspaces',
+  intro: 'A workspace has a team, a budget and memory of its own. A key is bound to it when it is made, and agents belong to it by the key of their token.',
+  create: 'New workspace',
+  createAct: 'Create workspace',
+  search: 'Search workspaces',
+  searchHint: 'Name or id',
+  state: 'State',
+  anyState: 'Active and archived',
+  states: { active: 'Active', archived: 'Archived' },
+  means: { active: 'New keys can be bound to it.', archived: 'No new key is bound to it. Its keys still work, within its budget.' },
+  sort: 'Order',
+  sorts: { created: 'Oldest first', name: 'By name' },
+  name: 'Name',
+  namePlaceholder: 'Research, production, …',
+  nameHint: 'Up to 100 characters. No other active workspace has the same name.',
+  team: 'Team',
+  teamPlaceholder: 'Add a member',
+  teamHint: 'The team reads and writes the memory of the workspace.',
+  teamSize: (size: number): string => (size === 0 ? 'nobody' : size === 1 ? '1 member' : `${count(size)} members`),
+  keys: 'Keys',
+  keyCount: (keys: number): string => (keys >= countedMax ? `${count(countedMax)} or more` : count(keys)),
+  budget: 'Budget a month',
+  budgetHint: 'Rupees in a calendar month of India, for all keys of the workspace together.',
+  emptyTitle: 'No workspace yet',
+  empty: 'Make one for each team or product, so that each has a budget and memory of its own.',
+  noneTitle: 'No workspace fits',
+  none: 'No workspace has these filters.',
+  clear: 'Clear the filters',
+  created: (name: string): string => `${name} is ready.`,
+  notLoaded: 'This workspace is not among those loaded. It belongs to another organisation, or is further down the list.',
+  rename: 'Name and team',
+  renameHint: 'Only what you change is sent.',
+  save: 'Save',
+  saved: 'Saved.',
+  setBudget: 'Set the budget',
+  setBudgetHint: 'For all its keys together',
+  memory: 'Open its memory',
+  usage: 'Show its usage',
+  acts: (name: string): string => `Acts of ${name}`,
+  edit: 'Change',
+  archive: 'Archive',
+  archiveTitle: 'Archive the workspace',
+  archiveAbout: (keys: number): [string, string] => [
+    'No new key can be bound to ',
+    keys === 0
+      ? '. It has no key, so nothing else changes.'
+      : `. ${keys === 1 ? 'Its key works' : `Its ${count(keys)} keys work`} on within its budget: revoke ${keys === 1 ? 'it' : 'them'} to stop calls.`,
+  ],
+  archiveKept: 'Team, budget, usage and memory stay, and its name is free for another. You can restore it.',
+  archived: (name: string): string => `${name} is archived.`,
+  restore: 'Restore',
+  restoreTitle: 'Restore the workspace',
+  restoreAbout: 'The workspace comes back with its keys, team, budget and usage. Give it another name if its name is taken.',
+  restored: (name: string): string => `${name} is active again.`,
+  membersOnly: (owners: readonly string[]): string => `Owners and admins make and change workspaces. ${askSentence(owners)}`,
+} as const
