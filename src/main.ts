@@ -105,9 +105,14 @@ function stopOnSignals(stop: () => Promise<void>): void {
 }
 
 function stopWith(stop: () => Promise<void>): void {
+  progress.now('Stopping')
   void stop().then(
-    () => process.exit(0),
+    () => {
+      progress.done()
+      process.exit(0)
+    },
     error => {
+      progress.done()
       process.stderr.write(`stopping failed: ${error instanceof Error ? error.message : String(error)}\n`)
       process.exit(1)
     },

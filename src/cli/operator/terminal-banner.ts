@@ -39,7 +39,7 @@ export async function terminalBanner(gateway: RunningGateway, options: TerminalB
     ['Help', `npx brigade --help   ${paint('dim', 'and docs/README.md')}`],
     ['Stop', 'Ctrl-C'],
   ]
-  const lines = ['', `  ${title}`, '', ...linesOf(upper, paint), '', ...linesOf(lower, paint)]
+  const lines = ['', `  ${title}`, '', ...linesOf(upper, paint), '', ...linesOf(lower, paint), '']
   return `${lines.join('\n')}\n`
 }
 
