@@ -70,5 +70,5 @@ function providersOf({ app }: RunningGateway, paint: Paint): [text: string, belo
   const all = ids.length > providersNamedMax ? `${named} and ${ids.length - providersNamedMax} more` : named
   if (ids.length === 0) return [`${paint('yellow', 'none')}: set a key such as GROQ_API_KEY in .env, or SANDBOX=on`]
   if (ids.length === 1 && sandbox.isOn) return ['sandbox (simulated, free); for a real one set GROQ_API_KEY=… in .env']
-  return sandbox.isOn ? [all] : [all, `the sandbox is off, ${sandbox.why}`]
+  return sandbox.isOn ? [all] : [all, `the sandbox is off, ${sandbox.why}; ${sandbox.turnOn}`]
 }

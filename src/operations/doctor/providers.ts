@@ -16,12 +16,10 @@ export function checkProviders(snapshot: CatalogSnapshot, config: Config): Findi
     const detail = isSandbox(provider) ? sandboxSlip(provider, config) : provider.userGiven ? null : slipOf(provider, routes, config)
     return detail === null ? [] : [{ what: `provider ${provider.id}`, state: 'warning' as const, detail }]
   })
-  const { isOn, why } = sandboxState(config, snapshot)
-  const sandbox: Finding = { what: 'sandbox', state: 'ok', detail: isOn ? `is on, ${why}` : `is off, ${why}. ${howToTurnOn(config)}` }
+  const { isOn, why, turnOn } = sandboxState(config, snapshot)
+  const sandbox: Finding = { what: 'sandbox', state: 'ok', detail: isOn ? `is on, ${why}` : `is off, ${why}. ${turnOn}` }
   return [summary([...providers.values()]), sandbox, ...slips, ...judge(models, config)]
 }
-
-const howToTurnOn = ({ SANDBOX: setting }: Config): string => (setting === false ? 'SANDBOX=on turns it on' : 'SANDBOX=on keeps it on')
 
 function summary(providers: readonly Provider[]): Finding {
   const configured = providers.filter(provider => provider.configured)

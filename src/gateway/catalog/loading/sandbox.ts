@@ -89,21 +89,22 @@ export interface SandboxState {
   readonly isOn: boolean
   /** A clause such as `because OPENAI_API_KEY is set`. */
   readonly why: string
+  /** A clause that says how it is on, for a sandbox that is off. */
+  readonly turnOn: string
 }
 
 /** Returns the state of the sandbox. It names the setting that a person changes to get the other state. */
 export function sandboxState({ SANDBOX: setting }: Pick<Config, 'SANDBOX'>, { models, providers }: CatalogSnapshot): SandboxState {
   const isOn = providers.get(sandboxId)?.configured === true
-  if (setting !== null) return { isOn, why: `because SANDBOX=${setting ? 'on' : 'off'} is set` }
-  if (isOn) return { isOn, why: 'because no provider key that is set serves a model' }
+  if (setting !== null) return { isOn, why: `because SANDBOX=${setting ? 'on' : 'off'} is set`, turnOn: 'SANDBOX=on turns it on' }
+  const turnOn = 'SANDBOX=on keeps it on'
+  if (isOn) return { isOn, why: 'because no provider key that is set serves a model', turnOn }
   const serving = [...models.values()]
     .flatMap(({ routes }) => routes)
     .find(({ provider, byokOnly }) => provider.configured && !byokOnly && !isSandbox(provider))?.provider
-  if (serving === undefined) return { isOn, why: 'because a provider serves models' }
-  return {
-    isOn,
-    why: serving.platformKey === null ? `because ${serving.name} answers without a key` : `because ${serving.keyVariable ?? keyVariableOf(serving.id)} is set`,
-  }
+  if (serving === undefined) return { isOn, why: 'because a provider serves models', turnOn }
+  const { id, name, platformKey, keyVariable } = serving
+  return { isOn, why: `because ${platformKey === null ? `${name} answers without a key` : `${keyVariable ?? keyVariableOf(id)} is set`}`, turnOn }
 }
 
 /**
