@@ -9,6 +9,7 @@ import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, r
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { root, runAsMain } from './paths.mjs'
+import { keepsOutput, outputMaxChars, writeOutput } from './progress.mjs'
 
 const dist = join(root, 'dist')
 const consoleFolder = join(root, 'src', 'console')
@@ -74,18 +75,26 @@ function addTemplate(fresh) {
 function compileServer(fresh) {
   const packageJson = createRequire(join(root, 'package.json')).resolve('typescript/package.json')
   const tsc = join(dirname(packageJson), JSON.parse(readFileSync(packageJson, 'utf8')).bin.tsc)
-  return isGood([tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError'])
+  return isGood([tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError', ...(keepsOutput ? ['--pretty'] : [])])
 }
 
 /** Runs node on this terminal. Resolves with whether it ended with exit code 0. */
 function isGood(args) {
   return new Promise(done => {
-    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', ...(keepsOutput ? ['pipe', 'pipe'] : ['inherit', 'inherit'])] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', text => {
+        output = (output + text).slice(-outputMaxChars)
+      })
     child.once('error', error => {
       console.error(error.message)
       done(false)
     })
-    child.once('close', code => done(code === 0))
+    child.once('close', code => {
+      writeOutput(output)
+      done(code === 0)
+    })
   })
 }
 

@@ -2,12 +2,13 @@
  * Makes a checkout ready to run on a machine that has only Node. It installs dependencies when node_modules is missing or differs from package-lock.json,
  * and builds dist/ when the sources changed. It imports only modules of Node and of this folder.
  */
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, lstatSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build, isBuilt } from './build.mjs'
 import { root, runAsMain } from './paths.mjs'
+import { keepsOutput, outputMaxChars, step } from './progress.mjs'
 
 const lockFile = join(root, 'package-lock.json')
 const modulesFolder = join(root, 'node_modules')
@@ -49,11 +50,33 @@ function refuseLink() {
   process.exit(1)
 }
 
+/** Returns what npm says that it did, without its own duration. */
+const installedText = output => `Installed ${/added (\d+ packages?)/.exec(output)?.[1] ?? 'the packages'}`
+
+/** Runs npm ci. While a line on the terminal shows the progress, its output is kept, and the caller prints it if npm fails. */
+function runNpm() {
+  const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
+  const npm = process.env.npm_execpath
+  const stdio = keepsOutput ? ['ignore', 'pipe', 'pipe'] : ['ignore', 2, 2]
+  const child = npm?.endsWith('.js')
+    ? spawn(process.execPath, [npm, ...args], { cwd: root, stdio })
+    : spawn('npm', args, { cwd: root, stdio, shell: process.platform === 'win32' })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', text => {
+      output = (output + text).slice(-outputMaxChars)
+    })
+  return new Promise(done => {
+    child.once('error', error => done({ isGood: false, output: `${error.message}\n` }))
+    child.once('close', code => done({ isGood: code === 0, output }))
+  })
+}
+
 /**
  * Installs the packages of package-lock.json unless they are installed already. It never writes into a node_modules that is a link. Ends the process
  * with exit code 1 when npm fails, or when a linked node_modules has other packages.
  */
-export function ensureInstalled() {
+export async function ensureInstalled() {
   checkNodeVersion()
   const stamp = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
@@ -63,14 +86,10 @@ export function ensureInstalled() {
     return
   }
   if (!isMatch) {
-    console.error('Installing dependencies (npm ci) ...')
-    const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
-    const npm = process.env.npm_execpath
-    const run = npm?.endsWith('.js')
-      ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
-      : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
-    if (run.status !== 0) {
-      console.error(`npm ci failed${run.error ? `: ${run.error.message}` : ''}. Nothing was started.`)
+    const words = { doing: 'Installing the packages (npm ci)', plain: 'Installing dependencies (npm ci) ...' }
+    const { isGood, output } = await step({ ...words, done: result => (result.isGood ? installedText(result.output) : null) }, runNpm)
+    if (!isGood) {
+      console.error(`${output}npm ci failed. Nothing was started.`)
       process.exit(1)
     }
   }
@@ -79,10 +98,9 @@ export function ensureInstalled() {
 
 /** Makes the checkout ready. Ends the process with exit code 1 when this fails. */
 export async function ensure() {
-  ensureInstalled()
+  await ensureInstalled()
   if (isBuilt()) return
-  console.error('Building ...')
-  if (!(await build())) {
+  if (!(await step({ doing: 'Building', plain: 'Building ...', done: isGood => (isGood ? 'Built' : null) }, build))) {
     console.error('The build failed. Nothing was started.')
     process.exit(1)
   }

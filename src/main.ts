@@ -8,13 +8,18 @@ import { systemClock } from './platform/clock.ts'
 import { type Config, ConfigError, loadConfig } from './platform/config.ts'
 import { collectGarbage } from './platform/loop/collect-garbage.ts'
 import { makeLog } from './platform/observe/log.ts'
+import { noProgress, type Progress, progressOn } from './platform/observe/terminal/progress.ts'
+import { terminalOf } from './platform/observe/terminal/terminal.ts'
+
+/** Shows on a terminal what the start does. */
+let progress: Progress = progressOn(terminalOf(process.stderr), systemClock)
 
 /** Starts the process: reads the configuration, starts the gateway or its workers, and handles signals. */
 async function main(): Promise<void> {
   const config = loadConfig()
   const workers = workerCount(config)
-  const port = portOfWorker(process.argv)
-  if (port !== null) await serveAsWorker(config, workers, port)
+  const place = placeOfWorker(process.argv)
+  if (place !== null) await serveAsWorker(config, workers, place)
   else if (workers === 1) await serve(config)
   else await supervise(config, workers)
 }
@@ -25,13 +30,24 @@ async function serve(config: Config): Promise<void> {
   // Signals are handled before the output says that the gateway listens.
   stopOnSignals(() => gateway.stop())
   await collectGarbage()
-  process.stdout.write(banner(gateway))
+  process.stdout.write(await bannerOf(gateway))
+  void gateway.app.reportRefusedKeys()
 }
 
 /** Starts a gateway in this process. Its code is loaded here, because a process that only supervises workers does not need it. */
 async function start(config: Config, options: ServeOptions): Promise<RunningGateway> {
+  progress.now('Loading Brigade')
   const { startGateway } = await import('./composition/serve.ts')
-  return startGateway(config, options)
+  const requestsOn = showsRequests.has(config.LOG_LEVEL) ? terminalOf(process.stderr) : null
+  return startGateway(config, { ...options, progress, requestsOn })
+}
+
+/** The values of LOG_LEVEL at which a terminal shows a line for each request. */
+const showsRequests = new Set(['info', 'debug', 'trace'])
+
+function bannerOf(gateway: RunningGateway, workers = 1): Promise<string> {
+  progress.done()
+  return banner(gateway, { workers, terminal: terminalOf(process.stdout), readyMs: systemClock.monotonicMs() })
 }
 
 /** Runs WORKERS gateways in separate processes. SIGHUP replaces them one by one. */
@@ -56,16 +72,23 @@ async function supervise(config: Config, count: number): Promise<void> {
   }
 }
 
-/** The argument of a worker, which comes before the port that it serves. */
+/** The argument of a worker, which comes before the port that it serves and its number. */
 const workerWord = '--worker'
 
-function portOfWorker(words: readonly string[]): number | null {
-  const at = words.indexOf(workerWord)
-  return at === -1 || process.send === undefined ? null : Number(words[at + 1])
+interface WorkerPlace {
+  readonly port: number
+  /** The first worker speaks for all, so that a start shows each thing once. */
+  readonly isFirst: boolean
 }
 
-async function serveAsWorker(config: Config, count: number, port: number): Promise<void> {
+function placeOfWorker(words: readonly string[]): WorkerPlace | null {
+  const at = words.indexOf(workerWord)
+  return at === -1 || process.send === undefined ? null : { port: Number(words[at + 1]), isFirst: words[at + 2] === '1' }
+}
+
+async function serveAsWorker(config: Config, count: number, { port, isFirst }: WorkerPlace): Promise<void> {
   const channel = new WorkerChannel(systemClock, port)
+  if (!isFirst) progress = noProgress
   const gateway = await start(config, { workers: channel, onGivenUp: error => end(error.message) })
   stopOnSignals(() => gateway.stop())
   // A supervisor that was killed no longer passes connections on.
@@ -73,7 +96,8 @@ async function serveAsWorker(config: Config, count: number, port: number): Promi
   // A terminal sends SIGHUP to all processes, and only the supervisor reacts to it.
   process.on('SIGHUP', () => {})
   await collectGarbage()
-  channel.ready(banner(gateway, count), () => void gateway.app.retire().then(() => stopWith(() => gateway.stop())))
+  channel.ready(await bannerOf(gateway, count), () => void gateway.app.retire().then(() => stopWith(() => gateway.stop())))
+  if (isFirst) void gateway.app.reportRefusedKeys()
 }
 
 function stopOnSignals(stop: () => Promise<void>): void {
@@ -81,9 +105,14 @@ function stopOnSignals(stop: () => Promise<void>): void {
 }
 
 function stopWith(stop: () => Promise<void>): void {
+  progress.now('Stopping')
   void stop().then(
-    () => process.exit(0),
+    () => {
+      progress.done()
+      process.exit(0)
+    },
     error => {
+      progress.done()
       process.stderr.write(`stopping failed: ${error instanceof Error ? error.message : String(error)}\n`)
       process.exit(1)
     },
@@ -92,6 +121,7 @@ function stopWith(stop: () => Promise<void>): void {
 
 /** Prints the reason and ends the process, so that its supervisor starts a new one. */
 function end(error: unknown): void {
+  progress.done()
   process.stderr.write(`brigade: ${wordsOf(error)}\n`)
   process.exit(1)
 }

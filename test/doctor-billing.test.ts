@@ -84,7 +84,9 @@ describe("the doctor's checks of payments and webhooks", () => {
 
   test('flagged payments are counted until somebody decides', async () => {
     await app.db.exec(flagOne, app.orgId)
-    expect(await trouble({ ...on, ...sold })).toEqual(['warning payments: 1 to look at, paid and not credited as they were: brigade admin payments flagged'])
+    expect(await trouble({ ...on, ...sold })).toEqual([
+      'warning payments: 1 payment needs a decision, because the money came and was not credited as ordered: brigade admin payments flagged',
+    ])
     await app.db.exec(settleIt)
     expect(await trouble({ ...on, ...sold })).toEqual([])
   })

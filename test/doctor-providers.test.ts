@@ -37,6 +37,19 @@ describe("the doctor's checks of providers", () => {
     expect(warnings({}, {}, sandbox)).toEqual([])
   })
 
+  test('the state of the sandbox is explained by the setting that decides it', () => {
+    const said = (env: Record<string, string>, extra: readonly CatalogPart[] = []): string | undefined => {
+      const config = loadConfig(env)
+      const found = checkProviders(loadCatalog({ config, operatorFile: join(folder, 'none.json'), extraProviders: extra }), config)
+      return found.find(({ what }) => what === 'sandbox')?.detail
+    }
+    const sandbox = [sandboxProvider('http://127.0.0.1:1')]
+    expect(said({}, sandbox)).toBe('is on, because no provider key that is set serves a model')
+    expect(said({ SANDBOX: 'on', GROQ_API_KEY: 'gsk_a' }, sandbox)).toBe('is on, because SANDBOX=on is set')
+    expect(said({ SANDBOX: 'off' })).toBe('is off, because SANDBOX=off is set. SANDBOX=on turns it on')
+    expect(said({ GROQ_API_KEY: 'gsk_a' })).toBe('is off, because GROQ_API_KEY is set. SANDBOX=on keeps it on')
+  })
+
   test('a gateway without providers is reported', () => {
     expect(warnings({})).toEqual([expect.stringContaining('none is configured')])
   })

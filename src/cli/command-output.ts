@@ -1,12 +1,8 @@
 /** Prints the output of commands. Text that others wrote is printed without control characters, so that it cannot control the terminal. */
 
-/** Control characters, and characters that change the direction of text. */
-const steering = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu
+import { plain } from '../platform/observe/terminal/plain-text.ts'
 
-/** Returns a text on one line that cannot control the terminal. */
-export function plain(text: string): string {
-  return text.replace(steering, ' ')
-}
+export { plain }
 
 /** Prints one line to stdout. */
 export function printLine(line: string): void {

@@ -9,6 +9,7 @@ import type { Config } from '../platform/config.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { Log } from '../platform/observe/log.ts'
 import type { MetricSnapshot } from '../platform/observe/metrics.ts'
+import type { Terminal } from '../platform/observe/terminal/terminal.ts'
 import type { Ids } from '../platform/values/ids.ts'
 
 export interface AppDeps {
@@ -27,6 +28,8 @@ export interface AppDeps {
   readonly workers?: Workers | undefined
   /** The disk for the usage journal. The default is the disk of the machine. */
   readonly journalDisk?: JournalDisk
+  /** The terminal that gets a line for each request. */
+  readonly requestsOn?: Terminal | null | undefined
   /** True: usage is flushed in the thread of the caller. For tests that replace the clock or run from source. Default: a thread of its own. */
   readonly flushesHere?: boolean | undefined
 }

@@ -4,10 +4,12 @@ import type { Clock } from '../platform/clock.ts'
 import { type Config, ConfigError } from '../platform/config.ts'
 import type { Db } from '../platform/db/db.ts'
 import { openEmbedded } from '../platform/db/embedded/db-embedded.ts'
-import { migrate, migrationsFolder } from '../platform/db/migrate.ts'
+import { migrate, migrationsFolder, pendingMigrations } from '../platform/db/migrate.ts'
 import { openPostgres, placeOf } from '../platform/db/postgres/db-postgres.ts'
 import { type DatabasePlace, startFault } from '../platform/db/postgres/start-fault.ts'
 import type { Log } from '../platform/observe/log.ts'
+import { counted } from '../platform/observe/terminal/counted.ts'
+import { noProgress, type Progress } from '../platform/observe/terminal/progress.ts'
 import type { Secret } from '../platform/security/secret.ts'
 import { newMasterKey, parseMasterKey } from '../platform/security/secrets.ts'
 
@@ -18,22 +20,33 @@ export interface Foundation {
   readonly db: Db
 }
 
+export interface FoundationOptions {
+  /** Is called when the embedded database is lost permanently. */
+  readonly onGivenUp?: ((error: Error) => void) | undefined
+  /** Shows how long the database takes. */
+  readonly progress?: Progress | undefined
+}
+
 /**
  * Opens the data folder and the database, migrates the database and loads the master key. Throws a ConfigError when a setting is missing or wrong.
- * The error says what to do. `onGivenUp` is called when the embedded database is lost permanently.
+ * The error says what to do.
  */
-export async function openFoundation(config: Config, clock: Clock, log: Log, onGivenUp?: (error: Error) => void): Promise<Foundation> {
+export async function openFoundation(config: Config, clock: Clock, log: Log, options: FoundationOptions = {}): Promise<Foundation> {
+  const { onGivenUp, progress = noProgress } = options
   const dataDir = resolve(config.DATA_DIR)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (existsSync(join(dataDir, restoreStaging)))
     throw new ConfigError(`A restore into ${dataDir} was stopped in the middle. Run brigade restore again, with the same backup.`)
   const masterKey = loadMasterKey(config, dataDir)
   const url = config.DATABASE_URL
-  if (url === null)
-    return { dataDir, masterKey, db: await migrated(await openEmbedded(join(dataDir, 'db'), { clock, log, ...(onGivenUp ? { onGivenUp } : {}) }), log) }
+  progress.now('Opening the database')
+  if (url === null) {
+    const db = await openEmbedded(join(dataDir, 'db'), { clock, log, ...(onGivenUp ? { onGivenUp } : {}) })
+    return { dataDir, masterKey, db: await migrated(db, log, progress) }
+  }
   const place = placeIn(url)
   try {
-    return { dataDir, masterKey, db: await migrated(await openPostgres(url, { poolMax: config.DB_POOL_MAX, clock, log }), log) }
+    return { dataDir, masterKey, db: await migrated(await openPostgres(url, { poolMax: config.DB_POOL_MAX, clock, log }), log, progress) }
   } catch (error) {
     const fault = startFault(error, place)
     throw fault === null ? error : new ConfigError(fault, { cause: error })
@@ -50,9 +63,13 @@ function placeIn(url: Secret): DatabasePlace {
   }
 }
 
-async function migrated(db: Db, log: Log): Promise<Db> {
+/** Migrates the database. Where somebody sees the progress, one line takes the place of a log line for each migration. */
+async function migrated(db: Db, log: Log, progress: Progress): Promise<Db> {
   try {
-    await migrate(db, migrationsFolder, log)
+    const pending = progress.isShown ? await pendingMigrations(db, migrationsFolder) : []
+    if (pending.length > 0) progress.now('Migrating the database')
+    const { applied } = await migrate(db, migrationsFolder, progress.isShown ? { ...log, info() {} } : log)
+    progress.done(applied.length === 0 ? undefined : `Database ready (${counted(applied.length, 'migration')})`)
     return db
   } catch (error) {
     // An open database keeps the process alive, so the command would not exit.

@@ -11,6 +11,7 @@ import { Whoami } from '../gateway/access/whoami.ts'
 import type { AuditTrail } from '../gateway/audit/audit.ts'
 import { createByok } from '../gateway/byok/create-byok.ts'
 import type { Catalog } from '../gateway/catalog/catalog.ts'
+import { type SandboxState, sandboxState } from '../gateway/catalog/loading/sandbox.ts'
 import type { CatalogSnapshot } from '../gateway/catalog/model.ts'
 import { dearerRoute } from '../gateway/catalog/named-models.ts'
 import type { Attestations } from '../gateway/compliance/attestation/attestation.ts'
@@ -43,9 +44,10 @@ import type { Memory } from '../memory/memory.ts'
 import { type BackupReport, backUp } from '../operations/backup.ts'
 import { diagnose } from '../operations/doctor/doctor.ts'
 import type { Finding } from '../operations/doctor/finding.ts'
+import { refusedSentence } from '../operations/doctor/provider-keys.ts'
 import { unknownSettings } from '../operations/doctor/unknown-settings.ts'
 import { MasterKeys } from '../operations/master-keys.ts'
-import { isBilling } from '../platform/config.ts'
+import { type Config, isBilling } from '../platform/config.ts'
 import { isEmbedded } from '../platform/db/embedded/db-embedded.ts'
 import type { Jobs } from '../platform/db/jobs.ts'
 import type { Inflight } from '../platform/loop/inflight.ts'
@@ -114,6 +116,10 @@ export interface App {
   exampleModel(): string
   /** Returns one line for the log at start: the database and the providers. */
   describe(): string
+  /** Returns what a person wants to know about the providers at a start. */
+  providersAtStart(): ProvidersAtStart
+  /** Tries the provider keys of the operator once, and logs a warning for each that its provider refuses. It never rejects. */
+  reportRefusedKeys(): Promise<void>
   doctor(): Promise<Finding[]>
   /** Returns a one-time sign-in link for the person with that address. Throws `not_found`. */
   makeSignInLink(email: string): Promise<SignInLink>
@@ -151,14 +157,14 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   const { config, db, catalog, outbound, turns } = deps
   const state: RunState = { baseUrl: config.BASE_URL ?? '', isDraining: false, isRetiring: false }
   const snapshot = (): CatalogSnapshot => catalog.snapshot
-  const watched = await watchProcess(deps, snapshot)
+  const bindings = bindingsOf(endpointTable)
+  const watched = await watchProcess(deps, { catalog: snapshot, addresses: bindings.map(({ at }) => at) })
   const domains = await createDomains({ ...deps, storeWatch: watched.stores }, () => state.baseUrl)
   turns.divideBy(domains.founders.known)
   const routes = createRouteState(deps, domains, snapshot)
   const { circuits, health } = routes
   catalog.showHealth(id => ({ available: circuits.available(id), maintenance: health.inMaintenance(id) }))
   await routes.start()
-  const bindings = bindingsOf(endpointTable)
   const baseUrl = (): string => state.baseUrl
   const bounds = processBounds(deps, domains.founders.known)
   const watch = watched.begin({ ...domains, circuits, bounds, isDraining: () => state.isDraining })
@@ -168,7 +174,8 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
     const { memory, controlLog, mail, agents, limits } = domains
     const { signingKeys } = agents
     const attestationKeys = services.attestations.keys
-    const parts = { db, config, catalog, memory, controlLog, mail, signingKeys, attestationKeys, operator, masterKeys, baseUrl: state.baseUrl }
+    const providerKeys = services.platformKeys
+    const parts = { db, config, catalog, memory, controlLog, mail, signingKeys, attestationKeys, operator, masterKeys, providerKeys, baseUrl: state.baseUrl }
     return diagnose({ ...parts, recovery: limits.recovery })
   }
   const parts: AppParts = { ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }
@@ -196,6 +203,11 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
     },
     exampleModel: () => exampleModel(catalog),
     describe: () => `${db.kind === 'embedded' ? `embedded database in ${deps.dataDir}` : 'PostgreSQL'}; providers: ${configuredProviders(catalog)}`,
+    providersAtStart: () => providersAtStart(config, catalog),
+    async reportRefusedKeys() {
+      for (const look of await services.platformKeys.look())
+        if (look.outcome.kind === 'rejected') deps.log.warn(refusedSentence(look), { provider: look.provider.id })
+    },
     doctor,
     async backUp(options) {
       if (!isEmbedded(db)) throw new Error('PostgreSQL is backed up with pg_dump: docs/operate/backup-and-restore.md')
@@ -337,6 +349,18 @@ function edgeDeps(
 function exampleModel(catalog: Catalog): string {
   const models = [...catalog.snapshot.models.values()]
   return models.find(model => model.kind === 'chat' && model.routes.some(route => route.provider.configured && !route.byokOnly))?.id ?? 'auto'
+}
+
+/** The providers that a start shows. */
+export interface ProvidersAtStart {
+  /** The ids of the providers that serve, the sandbox included. */
+  readonly ids: readonly string[]
+  readonly sandbox: SandboxState
+}
+
+function providersAtStart(config: Config, catalog: Catalog): ProvidersAtStart {
+  const ids = catalog.publicProviders().flatMap(provider => (provider.configured ? [provider.id] : []))
+  return { ids, sandbox: sandboxState(config, catalog.snapshot) }
 }
 
 function configuredProviders(catalog: Catalog): string {

@@ -6,6 +6,8 @@ import { type FirstRun, makeFirstOrg } from '../operations/admin/first-run.ts'
 import { type Clock, systemClock } from '../platform/clock.ts'
 import type { Config } from '../platform/config.ts'
 import { type Log, makeLog } from '../platform/observe/log.ts'
+import type { Progress } from '../platform/observe/terminal/progress.ts'
+import type { Terminal } from '../platform/observe/terminal/terminal.ts'
 import { publicBaseUrl } from '../platform/public-base-url.ts'
 import { type Ids, systemIds } from '../platform/values/ids.ts'
 import type { Workers } from './deps.ts'
@@ -15,6 +17,7 @@ import { type App, createApp } from './gateway.ts'
 export interface RunningGateway {
   readonly baseUrl: string
   readonly app: App
+  readonly database: 'embedded' | 'postgres'
   /** Secrets from the first start of an embedded database. Null on every later start. */
   readonly firstRun: FirstRun | null
   /** Stops accepting calls, waits for running calls for at most DRAIN_MS, flushes usage, returns leases, and closes the database. */
@@ -37,6 +40,10 @@ export interface ServeOptions {
   readonly workers?: Workers
   /** Whether the first organisation is created in an empty embedded database. The default is true. */
   readonly makesFirstOrg?: boolean
+  /** Shows on a terminal what the start does. */
+  readonly progress?: Progress
+  /** The terminal that gets a line for each request. When it is left out, requests are not shown. */
+  readonly requestsOn?: Terminal | null
   /** Is called when the gateway cannot serve any more and the process must end. The journal keeps the records that are not in the database yet. */
   readonly onGivenUp?: (error: Error) => void
 }
@@ -46,10 +53,10 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   const clock = options.clock ?? systemClock
   const ids = options.ids ?? systemIds
   const log = options.log ?? makeLog(config.LOG_LEVEL)
-  const foundation = options.foundation ?? (await openFoundation(config, clock, log, options.onGivenUp))
+  const foundation = options.foundation ?? (await openFoundation(config, clock, log, options))
   let app: App
   try {
-    const { lookup, journalDisk, flushesHere, workers } = options
+    const { lookup, journalDisk, flushesHere, workers, requestsOn } = options
     app = await createApp({
       config,
       clock,
@@ -60,6 +67,7 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
       ...(journalDisk ? { journalDisk } : {}),
       flushesHere,
       workers,
+      requestsOn,
     })
   } catch (error) {
     await foundation.db.close()
@@ -73,6 +81,7 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
     let stopping: Promise<void> | null = null
     return {
       baseUrl: app.baseUrl(),
+      database: foundation.db.kind,
       app,
       firstRun,
       stop: () => {

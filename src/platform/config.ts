@@ -330,6 +330,11 @@ function textOf(env: Readonly<Record<string, string | undefined>>, name: string,
   return env[name]
 }
 
+/** Returns whether `TERM` says that the terminal only writes text, and cannot move its cursor. */
+export function isDumbTerminal(env: Readonly<Record<string, string | undefined>> = process.env): boolean {
+  return env['TERM'] === 'dumb'
+}
+
 /** Returns the folder where client commands store this user's files: brigade/ in XDG_CONFIG_HOME, or in ~/.config. */
 export function userConfigFolder(env: Readonly<Record<string, string | undefined>> = process.env): string {
   const given = env['XDG_CONFIG_HOME'] ?? ''

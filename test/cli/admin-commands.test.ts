@@ -59,7 +59,7 @@ describe("the operator's commands", () => {
       {
         what: 'sealed values',
         state: 'warning',
-        detail: expect.stringContaining('are sealed under the master key 00000000, which this process does not have'),
+        detail: expect.stringContaining('sealed under the master key 00000000, which this process does not have'),
       },
     ])
   })

@@ -18,7 +18,7 @@ function linked(version: string) {
   writeFileSync(join(checkout, 'package.json'), JSON.stringify({ name: 'checkout', version: '1.0.0', dependencies: { tool: '2.0.0' } }))
   writeFileSync(join(checkout, 'package-lock.json'), JSON.stringify({ name: 'checkout', version: '1.0.0', lockfileVersion: 3, packages }))
   symlinkSync(other, join(checkout, 'node_modules'), 'dir')
-  const script = `import { ensureInstalled } from './scripts/ensure.mjs'; ensureInstalled(); console.log('ready')`
+  const script = `import { ensureInstalled } from './scripts/ensure.mjs'; await ensureInstalled(); console.log('ready')`
   // No npm is on this PATH, so an install could not harm anything.
   const run = spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd: checkout, encoding: 'utf8', env: { PATH: '' } })
   return { other, run }

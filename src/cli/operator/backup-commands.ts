@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { BackupReport } from '../../operations/backup.ts'
-import { printJson, printLine } from '../command-output.ts'
+import { plain, printJson, printLine } from '../command-output.ts'
+import { commandProgress, withProgress } from './command-progress.ts'
 
 const backupHelp = `
 Works while the gateway runs and while it does not. The master key is not inside: keep it in another place, or add --with-master-key
@@ -20,8 +21,9 @@ export function addBackupCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', backupHelp)
     .action(async (folder: string, { json, withMasterKey }: { json?: boolean; withMasterKey?: boolean }) => {
-      const { runBackup } = await import('../../operations/admin/backup.ts')
-      const report = await runBackup(folder, withMasterKey === true)
+      const report = await withProgress(commandProgress(), `Copying the installation to ${plain(folder)}`, async () =>
+        (await import('../../operations/admin/backup.ts')).runBackup(folder, withMasterKey === true),
+      )
       if (json === true) return printJson(report)
       printLine(`backed up to ${report.folder}: ${sizeOf(report)}, as of ${report.made_at}`)
       printLine(
@@ -36,8 +38,9 @@ export function addBackupCommands(program: Command): void {
     .argument('<folder>', 'what brigade backup made')
     .option('--json', 'print JSON')
     .action(async (folder: string, { json }: { json?: boolean }) => {
-      const { runRestore } = await import('../../operations/admin/backup.ts')
-      const { dataDir, ...report } = await runRestore(folder)
+      const { dataDir, ...report } = await withProgress(commandProgress(), `Checking and restoring ${plain(folder)}`, async () =>
+        (await import('../../operations/admin/backup.ts')).runRestore(folder),
+      )
       if (json === true) return printJson({ ...report, data_dir: dataDir })
       printLine(`restored into ${dataDir}: ${sizeOf(report)}, as of ${report.made_at}`)
       printLine(

@@ -1,12 +1,27 @@
 import type { RunningGateway } from '../../composition/serve.ts'
+import type { Terminal } from '../../platform/observe/terminal/terminal.ts'
 import { version } from '../../version.ts'
+import { terminalBanner } from './terminal-banner.ts'
+
+export interface BannerOptions {
+  /** Number of processes that serve the port. */
+  readonly workers: number
+  /** The terminal that shows the text. Null when a program reads it. */
+  readonly terminal: Terminal | null
+  /** Time from the start of the process, in milliseconds. */
+  readonly readyMs: number
+}
 
 /**
- * Returns the text that a start prints. It contains the address of the gateway. On the first start of an installation it also contains the secrets
- * and the lines to paste.
- * `workers` is the number of processes that serve the port.
+ * Returns the text that a start prints: a short one for a person at a terminal, and one with every line to paste for a file or a program. Both contain the
+ * address, and on the first start of an installation the secrets. Decision 0753 says why there are two.
  */
-export function banner({ baseUrl, app, firstRun }: RunningGateway, workers = 1): string {
+export function banner(gateway: RunningGateway, { workers, terminal, readyMs }: BannerOptions): Promise<string> {
+  if (terminal === null) return Promise.resolve(wholeBanner(gateway, workers))
+  return terminalBanner(gateway, { workers, readyMs, paint: terminal.paint })
+}
+
+function wholeBanner({ baseUrl, app, firstRun }: RunningGateway, workers: number): string {
   const model = app.exampleModel()
   const where = `Brigade ${version} listens on ${baseUrl}  (${app.describe()}${workers === 1 ? '' : `; ${workers} workers`})\n`
   if (firstRun === null)

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { MoveReport } from '../../operations/move/move.ts'
-import { printJson, printLine } from '../command-output.ts'
+import { plain, printJson, printLine } from '../command-output.ts'
+import { commandProgress, noteLine, withProgress } from './command-progress.ts'
 import type { MoveFlags } from './migrate-data-flags.ts'
 
 const help = `
@@ -29,8 +30,10 @@ export function addMigrateDataCommand(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', help)
     .action(async (flags: MoveFlags) => {
-      const { runMove } = await import('./migrate-data.ts')
-      const report = await runMove(flags, line => process.stderr.write(`${line}\n`))
+      const progress = commandProgress()
+      const report = await withProgress(progress, 'Moving the installation', async () =>
+        (await import('./migrate-data.ts')).runMove(flags, line => noteLine(progress, plain(line))),
+      )
       if (flags.json === true) printJson(report)
       else for (const line of linesOf(report)) printLine(line)
     })

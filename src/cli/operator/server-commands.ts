@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
 import type { Finding } from '../../operations/doctor/finding.ts'
+import { terminalOf } from '../../platform/observe/terminal/terminal.ts'
 import { printResult } from '../command-output.ts'
 import { number } from '../option-values.ts'
+import { commandProgress, noteStep, withProgress } from './command-progress.ts'
 
 /** Adds `brigade serve`, `migrate`, `demo` and `doctor`, which run on the computer of the gateway. Their code is loaded when they run. */
 export function addServerCommands(program: Command): void {
@@ -31,13 +33,15 @@ const defaultSeed = 7
 
 async function demo(options: { serve?: boolean; seed: number; port: number }): Promise<void> {
   const print = (line: string): void => void process.stdout.write(`${line}\n`)
+  const progress = commandProgress()
   if (options.serve !== true) {
-    const { runDemo } = await import('./demo/main-job.ts')
-    process.exitCode = (await runDemo(print)) === 0 ? 0 : 1
+    const failed = await withProgress(progress, 'Loading Brigade', async () => (await import('./demo/main-job.ts')).runDemo(print, progress))
+    process.exitCode = failed === 0 ? 0 : 1
     return
   }
-  const { serveDemo } = await import('./demo/serve-demo.ts')
-  const served = await serveDemo(options, line => process.stderr.write(`${line}\n`))
+  const served = await withProgress(progress, 'Loading Brigade', async () =>
+    (await import('./demo/serve-demo.ts')).serveDemo(options, line => noteStep(progress, line)),
+  )
   print(`A demonstration with ${served.calls} calls and ${served.objects} notes listens on ${served.baseUrl}
 Sign in as the owner   ${served.ownerLink}
 Sign in as a member    ${served.memberLink}
@@ -54,13 +58,16 @@ async function migrate(): Promise<void> {
     import('../../platform/config.ts'),
     import('../../platform/observe/log.ts'),
   ])
-  const { db } = await openFoundation(loadConfig(), systemClock, makeLog('info'))
+  const progress = commandProgress()
+  const { db } = await withProgress(progress, 'Loading the settings', () => openFoundation(loadConfig(), systemClock, makeLog('info'), { progress }))
   await db.close()
+  if (progress.isShown) process.stdout.write('The database has the schema of this version.\n')
 }
 
 async function doctor(options: { json?: boolean; release?: number }): Promise<void> {
   const [{ runAdmin }, { printReport }] = await Promise.all([import('./admin/run-admin.ts'), import('../../operations/doctor/finding.ts')])
   if (options.release !== undefined) return printResult(await runAdmin({ name: 'release', args: { process: options.release } }), options.json === true)
-  const findings = (await runAdmin({ name: 'doctor', args: {} })) as Finding[]
-  process.exitCode = printReport(findings, options.json === true, line => process.stdout.write(`${line}\n`))
+  const findings = (await withProgress(commandProgress(), 'Checking the installation', () => runAdmin({ name: 'doctor', args: {} }))) as Finding[]
+  const paint = terminalOf(process.stdout)?.paint
+  process.exitCode = printReport(findings, options.json === true, line => process.stdout.write(`${line}\n`), paint)
 }

@@ -1,5 +1,4 @@
 /** Constructs the services of the rows of operators. */
-import { probeTimeoutMs } from '../../gateway/byok/create-byok.ts'
 import { probeKey } from '../../gateway/byok/probe.ts'
 import { DoctorRuns } from '../../gateway/operator/doctor-runs.ts'
 import type { OperatorRowServices } from '../../gateway/operator/operator-endpoints.ts'
@@ -24,7 +23,7 @@ export function operatorRowServices({ db, clock, config, catalog, outbound, mail
     platformKeys: new PlatformKeys({
       clock,
       providers: () => catalog.snapshot.providers,
-      probe: (provider, key) => probeKey(provider, key, { dial: request => outbound.toProvider(request), timeoutMs: probeTimeoutMs }),
+      probe: (provider, key, timeoutMs) => probeKey(provider, key, { dial: request => outbound.toProvider(request), timeoutMs }),
     }),
     outbox: { isSent: config.SMTP_URL !== null, outbox: limit => mail.outbox(limit) },
     operatorWebhooks: new OperatorWebhooks({ db, clock }),

@@ -136,6 +136,7 @@ function queryTextOf(url: string): string {
 
 function miss(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps, error: Error, row?: AnyRow): void {
   deps.watch?.strayed('other', request, response)
-  response.setHeader('x-request-id', deps.ids.requestId())
-  deps.watch?.refused(writeError(response, error, row).code)
+  const requestId = deps.ids.requestId()
+  response.setHeader('x-request-id', requestId)
+  deps.watch?.refused(writeError(response, error, row).code, requestId)
 }

@@ -9,6 +9,7 @@ import { cleanEmail } from '../../platform/values/email-address.ts'
 import { companyDomain } from './members/mail-domain.ts'
 import {
   anyOrg,
+  findFirstOwner,
   findMemberRole,
   findOrg,
   findUserByEmail,
@@ -83,6 +84,11 @@ export class Orgs {
   /** Returns whether the installation has no organisation yet. */
   async isEmpty(): Promise<boolean> {
     return (await this.#deps.db.maybe(anyOrg)) === null
+  }
+
+  /** Returns the address of the owner of the oldest organisation, or null when there is none. */
+  async firstOwner(): Promise<string | null> {
+    return (await this.#deps.db.maybe(findFirstOwner))?.email ?? null
   }
 
   /** Returns the user id of the member with this address. Throws `not_found`. */

@@ -53,6 +53,12 @@ export const findOrg = statement<[orgId: number], OrgRow>(
 
 export const anyOrg = statement<[], { id: number }>('orgs.any', `select id from orgs limit 1`)
 
+export const findFirstOwner = statement<[], { email: string }>(
+  'orgs.find_first_owner',
+  `select u.email from org_members m join users u on u.id = m.user_id
+   where m.org_id = (select min(id) from orgs) and m.role = 'owner' and m.status = 'active' order by m.user_id limit 1`,
+)
+
 export const findMemberRole = statement<[orgId: number, userId: number], { role: Role }>(
   'orgs.find_member_role',
   `select role from org_members where org_id = $1::int and user_id = $2::int and status = 'active'`,

@@ -3,6 +3,7 @@ import type { OperatorServices } from '../../composition/edges/operator.ts'
 import { checkBillingInvariants } from '../../gateway/billing/invariants.ts'
 import type { Config } from '../../platform/config.ts'
 import type { Db } from '../../platform/db/db.ts'
+import { counted } from '../../platform/observe/terminal/counted.ts'
 import type { Finding } from './finding.ts'
 
 interface BillingLook {
@@ -62,7 +63,13 @@ function seller(config: Config): Finding[] {
 async function flagged({ operator }: BillingLook): Promise<Finding[]> {
   const count = await operator.payments.count()
   if (count === 0) return []
-  return [{ what: 'payments', state: 'warning', detail: `${count} to look at, paid and not credited as they were: brigade admin payments flagged` }]
+  return [
+    {
+      what: 'payments',
+      state: 'warning',
+      detail: `${counted(count, 'payment needs', 'payments need')} a decision, because the money came and was not credited as ordered: brigade admin payments flagged`,
+    },
+  ]
 }
 
 async function sums(db: Db): Promise<Finding[]> {
@@ -78,11 +85,14 @@ async function deliveries({ operator }: BillingLook): Promise<Finding[]> {
       {
         what: 'webhooks',
         state: 'warning',
-        detail: `${dueNow} deliveries are due, the oldest for ${Math.round(late / 1000)} s: no process sends them, or not as many as come. brigade admin webhooks list`,
+        detail: `${counted(dueNow, 'delivery is', 'deliveries are')} due, the oldest for ${Math.round(late / 1000)} s: no process sends them, or not as many as come. brigade admin webhooks list`,
       },
     ]
-  if (endpoints === 0) return [{ what: 'webhooks', state: 'ok', detail: 'no organisation has any' }]
-  const trouble = [...(disabled > 0 ? [`${disabled} disabled after failures`] : []), ...(dead > 0 ? [`${dead} deliveries given up in the last day`] : [])]
-  const detail = [`${endpoints} endpoints, ${open} deliveries to send`, ...trouble].join('; ')
+  if (endpoints === 0) return [{ what: 'webhooks', state: 'ok', detail: 'no organisation has an endpoint' }]
+  const trouble = [
+    ...(disabled > 0 ? [`${disabled} disabled after failures`] : []),
+    ...(dead > 0 ? [`${counted(dead, 'delivery', 'deliveries')} given up in the last day`] : []),
+  ]
+  const detail = [`${counted(endpoints, 'endpoint')}, ${counted(open, 'delivery', 'deliveries')} to send`, ...trouble].join('; ')
   return [{ what: 'webhooks', state: 'ok', detail: trouble.length === 0 ? detail : `${detail}: brigade admin webhooks list` }]
 }

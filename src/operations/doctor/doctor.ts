@@ -5,16 +5,19 @@ import type { AttestationKeys } from '../../gateway/compliance/attestation/attes
 import { checkInvariants } from '../../gateway/limits/invariants.ts'
 import type { Recovery } from '../../gateway/limits/journal/recovery.ts'
 import type { Mail } from '../../gateway/mail/mail.ts'
+import type { PlatformKeys } from '../../gateway/operator/platform-keys.ts'
 import type { Memory } from '../../memory/memory.ts'
 import type { Config } from '../../platform/config.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import { migrationsFolder, pendingMigrations } from '../../platform/db/migrate.ts'
+import { counted } from '../../platform/observe/terminal/counted.ts'
 import { inrFromUinr } from '../../platform/values/money.ts'
 import type { MasterKeys } from '../master-keys.ts'
 import { checkBilling } from './billing.ts'
 import type { Finding } from './finding.ts'
 import { checkMasterKey } from './master-key.ts'
+import { checkProviderKeys } from './provider-keys.ts'
 import { checkProviders } from './providers.ts'
 import { unknownSettings } from './unknown-settings.ts'
 
@@ -30,11 +33,14 @@ interface DoctorDeps {
   readonly recovery: Pick<Recovery, 'silent' | 'parked'>
   readonly operator: Pick<OperatorServices, 'payments' | 'webhooks' | 'usage'>
   readonly masterKeys: Pick<MasterKeys, 'status'>
+  readonly providerKeys: Pick<PlatformKeys, 'look'>
   readonly baseUrl: string
 }
 
 /** Runs all checks of a running gateway and returns the findings. */
 export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
+  // Providers may take seconds, so the requests run while the other checks do. They never reject.
+  const keysTried = checkProviderKeys(deps.providerKeys)
   return [
     ...configuration(deps),
     ...signIn(deps),
@@ -47,6 +53,7 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
     ...(await inDoubt(deps)),
     ...(await refused(deps)),
     ...checkProviders(deps.catalog.snapshot, deps.config),
+    ...(await keysTried),
     ...(await outbox(deps)),
     ...(await stores(deps)),
   ]
@@ -143,7 +150,7 @@ async function inDoubt({ recovery }: DoctorDeps): Promise<Finding[]> {
 async function refused({ recovery }: DoctorDeps): Promise<Finding[]> {
   const { records, valueUinr, reason } = await recovery.parked()
   if (records === 0) return [{ what: 'usage records', state: 'ok', detail: 'the database took all of them' }]
-  const detail = `${records} were refused by the database and are kept in the table parked_records: ₹${inrFromUinr(valueUinr)} that no budget and no report has. The last reason: ${reason ?? 'unknown'}. brigade admin parked list shows them; apply or discard each`
+  const detail = `${counted(records, 'record was', 'records were')} refused by the database and kept in the table parked_records: ₹${inrFromUinr(valueUinr)} that no budget and no report has. The last reason: ${reason ?? 'unknown'}. brigade admin parked list shows them; apply or discard each`
   return [{ what: 'usage records', state: 'wrong', detail }]
 }
 
@@ -151,10 +158,17 @@ async function refused({ recovery }: DoctorDeps): Promise<Finding[]> {
 async function outbox({ mail, config }: DoctorDeps): Promise<Finding[]> {
   const { waiting, failed } = await mail.counts()
   const findings: Finding[] = []
-  if (config.SMTP_URL === null && waiting > 0) findings.push({ what: 'mail', state: 'warning', detail: `${waiting} wait to be sent: set SMTP_URL` })
+  if (config.SMTP_URL === null && waiting > 0)
+    findings.push({ what: 'mail', state: 'warning', detail: `${counted(waiting, 'mail waits', 'mails wait')} to be sent: set SMTP_URL` })
   if (failed > 0)
-    findings.push({ what: 'mail', state: 'warning', detail: `${failed} could not be sent in the last 90 days; the table emails says why in last_error` })
-  return findings.length > 0 ? findings : [{ what: 'mail', state: 'ok', detail: config.SMTP_URL === null ? 'none waits; SMTP_URL is not set' : 'is sent' }]
+    findings.push({
+      what: 'mail',
+      state: 'warning',
+      detail: `${counted(failed, 'mail')} could not be sent in the last 90 days; the table emails says why in last_error`,
+    })
+  return findings.length > 0
+    ? findings
+    : [{ what: 'mail', state: 'ok', detail: config.SMTP_URL === null ? 'no mail waits. Brigade sends mail when SMTP_URL is set' : 'is sent' }]
 }
 
 async function stores({ memory }: DoctorDeps): Promise<Finding[]> {
@@ -174,7 +188,7 @@ const daysChecked = 2
 export async function checkUsageSums({ operator }: { readonly operator: Pick<OperatorServices, 'usage'> }): Promise<Finding> {
   const wrong = await operator.usage.disagreements(daysChecked)
   if (wrong.length === 0) return { what: 'usage sums', state: 'ok', detail: 'agree with the events of today and yesterday' }
-  const days = wrong.map(({ day, events, summed }) => `${day} (${events} events, ${summed} summed)`).join(', ')
+  const days = wrong.map(({ day, events, summed }) => `${day} (${counted(events, 'event')}, ${summed} summed)`).join(', ')
   return {
     what: 'usage sums',
     state: 'wrong',

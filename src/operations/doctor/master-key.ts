@@ -1,4 +1,5 @@
 import type { SigningKeys } from '../../agents/tokens/signing-keys.ts'
+import { counted } from '../../platform/observe/terminal/counted.ts'
 import type { MasterKeys } from '../master-keys.ts'
 import type { Finding } from './finding.ts'
 
@@ -26,14 +27,14 @@ export async function checkMasterKey({
       findings.push({
         what: 'change of the master key',
         state: 'warning',
-        detail: `is not finished: ${values} values are sealed under the other key ${keyId} (${where.join(', ')}). When every process has the new key as its MASTER_KEY, run brigade master-key reseal.`,
+        detail: `is not finished: ${counted(values, 'value is', 'values are')} sealed under the other key ${keyId} (${where.join(', ')}). When every process has the new key as its MASTER_KEY, run brigade master-key reseal.`,
       })
     if (state === 'unknown')
       findings.push({
         what: 'sealed values',
         // This is only a warning, because a lost key can leave values that need no action, such as old signing keys.
         state: 'warning',
-        detail: `${values} are sealed under the master key ${keyId}, which this process does not have (${where.join(', ')}). Set it as MASTER_KEY_OTHER and run brigade master-key reseal; if it is lost, save their contents again.`,
+        detail: `${counted(values, 'value is', 'values are')} sealed under the master key ${keyId}, which this process does not have (${where.join(', ')}). Set it as MASTER_KEY_OTHER and run brigade master-key reseal; if it is lost, save their contents again.`,
       })
   }
   if (others.length > 0 && !inUse.some(({ state }) => state === 'other'))

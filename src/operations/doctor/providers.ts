@@ -1,4 +1,4 @@
-import { isSandbox } from '../../gateway/catalog/loading/sandbox.ts'
+import { isSandbox, sandboxState } from '../../gateway/catalog/loading/sandbox.ts'
 import type { CatalogSnapshot, Route } from '../../gateway/catalog/model.ts'
 import type { Provider } from '../../gateway/providers/provider.ts'
 import type { Config } from '../../platform/config.ts'
@@ -9,13 +9,16 @@ import type { Finding } from './finding.ts'
  * Reports the providers with platform keys. Also reports settings that have no effect: a provider with only an address or only a key, a key that no
  * request can use, and a panel judge that cannot read images.
  */
-export function checkProviders({ providers, models }: CatalogSnapshot, config: Config): Finding[] {
+export function checkProviders(snapshot: CatalogSnapshot, config: Config): Finding[] {
+  const { providers, models } = snapshot
   const routes = [...models.values()].flatMap(model => (model.kind === 'virtual' ? [] : model.routes))
   const slips = [...providers.values()].flatMap(provider => {
     const detail = isSandbox(provider) ? sandboxSlip(provider, config) : provider.userGiven ? null : slipOf(provider, routes, config)
     return detail === null ? [] : [{ what: `provider ${provider.id}`, state: 'warning' as const, detail }]
   })
-  return [summary([...providers.values()]), ...slips, ...judge(models, config)]
+  const { isOn, why, turnOn } = sandboxState(config, snapshot)
+  const sandbox: Finding = { what: 'sandbox', state: 'ok', detail: isOn ? `is on, ${why}` : `is off, ${why}. ${turnOn}` }
+  return [summary([...providers.values()]), sandbox, ...slips, ...judge(models, config)]
 }
 
 function summary(providers: readonly Provider[]): Finding {

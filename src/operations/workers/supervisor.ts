@@ -110,7 +110,7 @@ export class Supervisor {
     const { program, clock } = this.#options
     const [path, ...words] = program
     place.startedAtMs = clock.monotonicMs()
-    const worker = fork(path, [...words, String(this.#port)])
+    const worker = fork(path, [...words, String(this.#port), String(place.number)])
     this.#living.add(worker)
     worker.on('message', (message: FromWorker) => this.#onMessage(worker, message))
     // A message cannot be sent when the worker has ended. The exit event handles that case.

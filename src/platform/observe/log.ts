@@ -1,4 +1,6 @@
 import { pino } from 'pino'
+import { terminalOf } from './terminal/terminal.ts'
+import { terminalSink } from './terminal/terminal-log.ts'
 
 /**
  * The fields of a log line. A line contains only these fields, so it cannot contain prompts, bodies, headers or credentials. Other fields are dropped at
@@ -78,14 +80,22 @@ export function onlyAllowed(fields: LogFields): Record<string, unknown> {
   return line
 }
 
-/** Returns a log that writes JSON lines to stderr, or to a sink in tests. `level` comes from the settings. */
+/**
+ * Returns a log that writes JSON lines to stderr, or to a sink in tests. When stderr is a terminal, it writes text for people. `level` comes from the
+ * settings.
+ */
 export function makeLog(level: string, sink?: { write(line: string): void }): Log {
-  const out = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, sink ?? pino.destination({ fd: 2, sync: false }))
+  const out = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, sink ?? ownSink())
   return {
     info: (event, fields = {}) => out.info(onlyAllowed(fields), event),
     warn: (event, fields = {}) => out.warn(onlyAllowed(fields), event),
     error: (event, fields = {}) => out.error(onlyAllowed(fields), event),
   }
+}
+
+function ownSink(): { write(line: string): void } {
+  const terminal = terminalOf(process.stderr)
+  return terminal === null ? pino.destination({ fd: 2, sync: false }) : terminalSink(terminal)
 }
 
 /** A log that writes nothing. */

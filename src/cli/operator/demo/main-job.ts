@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startGateway } from '../../../composition/serve.ts'
 import { loadConfig } from '../../../platform/config.ts'
+import { noProgress, type Progress } from '../../../platform/observe/terminal/progress.ts'
 import { callTool, type Http, http, must } from './demo-client.ts'
 
 interface Step {
@@ -11,28 +12,34 @@ interface Step {
 }
 
 /** Runs the demonstration on a gateway of its own (free ports, temporary DATA_DIR) and prints the result. Resolves to the number of steps that failed. */
-export async function runDemo(print: (line: string) => void): Promise<number> {
+export async function runDemo(print: (line: string) => void, progress: Progress = noProgress): Promise<number> {
   const dataDir = mkdtempSync(join(tmpdir(), 'brigade-demo-'))
   const configFile = join(dataDir, 'brigade.config.json')
   writeFileSync(configFile, '{}')
   const env = { PORT: '0', DATA_DIR: dataDir, SANDBOX: 'on', LOCAL_SERVERS: 'off', LOG_LEVEL: 'error', CONFIG_FILE: configFile }
+  progress.now('Starting a gateway for the demonstration')
   const gateway = await startGateway(loadConfig(env))
+  progress.done('A gateway of its own runs')
   try {
     const key = must(gateway.firstRun, 'a first run makes a key').key
-    return await play(steps(gateway.baseUrl, key), print)
+    return await play(steps(gateway.baseUrl, key), print, progress)
   } finally {
     await gateway.stop()
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-async function play(list: readonly Step[], print: (line: string) => void): Promise<number> {
+async function play(list: readonly Step[], print: (line: string) => void, progress: Progress): Promise<number> {
   let failed = 0
   for (const [index, step] of list.entries()) {
     try {
-      print(`${index + 1}. ${step.title}\n   ${(await step.run()).replaceAll('\n', '\n   ')}`)
+      progress.now(step.title)
+      const result = await step.run()
+      progress.done()
+      print(`${index + 1}. ${step.title}\n   ${result.replaceAll('\n', '\n   ')}`)
     } catch (error) {
       failed++
+      progress.done()
       print(`${index + 1}. ${step.title}\n   FAILED: ${error instanceof Error ? error.message : String(error)}`)
     }
   }

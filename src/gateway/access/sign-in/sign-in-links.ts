@@ -25,6 +25,8 @@ export interface SignInLink {
   readonly email: string
   readonly url: string
   readonly expiresAt: Date
+  /** Time from now to `expiresAt`. */
+  readonly lifeSeconds: number
 }
 
 const tokenBytes = 32
@@ -49,7 +51,7 @@ export class SignInLinks {
     const expiresAt = new Date(clock.nowMs() + ttlSeconds * 1000)
     await db.exec(insertLink, hashKey(token), person.id, expiresAt)
     await audit.record({ orgId: null, actor: 'operator', act: 'makeSignInLink', target: `user=${person.id}`, sourceIp: null, requestId: null }, 'ok')
-    return { email: person.email, url: `${baseUrl()}/auth/link?token=${token}`, expiresAt }
+    return { email: person.email, url: `${baseUrl()}/auth/link?token=${token}`, expiresAt, lifeSeconds: ttlSeconds }
   }
 
   /** Returns the address of the person without using up the link. Throws `bad_request`. */

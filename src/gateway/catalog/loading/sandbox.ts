@@ -1,4 +1,4 @@
-import type { Config } from '../../../platform/config.ts'
+import { type Config, keyVariableOf } from '../../../platform/config.ts'
 import { Secret } from '../../../platform/security/secret.ts'
 import type { Provider } from '../../providers/provider.ts'
 import type { CatalogSnapshot } from '../model.ts'
@@ -82,6 +82,29 @@ export function sandboxProvider(url: string): CatalogPart {
 /** Returns whether the sandbox is on. SANDBOX decides. When SANDBOX is not set, the sandbox is on while the platform can serve nothing else. */
 export function sandboxIsWanted(config: Config, catalog: CatalogSnapshot): boolean {
   return config.SANDBOX ?? onlySandbox(catalog.models)
+}
+
+/** Whether the sandbox is on, and which setting decides that. */
+export interface SandboxState {
+  readonly isOn: boolean
+  /** A clause such as `because OPENAI_API_KEY is set`. */
+  readonly why: string
+  /** A clause that says how it is on, for a sandbox that is off. */
+  readonly turnOn: string
+}
+
+/** Returns the state of the sandbox. It names the setting that a person changes to get the other state. */
+export function sandboxState({ SANDBOX: setting }: Pick<Config, 'SANDBOX'>, { models, providers }: CatalogSnapshot): SandboxState {
+  const isOn = providers.get(sandboxId)?.configured === true
+  if (setting !== null) return { isOn, why: `because SANDBOX=${setting ? 'on' : 'off'} is set`, turnOn: 'SANDBOX=on turns it on' }
+  const turnOn = 'SANDBOX=on keeps it on'
+  if (isOn) return { isOn, why: 'because no provider key that is set serves a model', turnOn }
+  const serving = [...models.values()]
+    .flatMap(({ routes }) => routes)
+    .find(({ provider, byokOnly }) => provider.configured && !byokOnly && !isSandbox(provider))?.provider
+  if (serving === undefined) return { isOn, why: 'because a provider serves models', turnOn }
+  const { id, name, platformKey, keyVariable } = serving
+  return { isOn, why: `because ${platformKey === null ? `${name} answers without a key` : `${keyVariable ?? keyVariableOf(id)} is set`}`, turnOn }
 }
 
 /**

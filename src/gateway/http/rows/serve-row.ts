@@ -12,6 +12,7 @@ import { skipBody } from '../bodies/pieces.ts'
 import { ClientGoneError, checkJsonType, readBody, textBytes } from '../bodies/request-body.ts'
 import { actOf, authenticate, ownersOf, type RowRequest, refusalOfUnknown } from '../callers/caller.ts'
 import type { Binding, EdgeDeps } from '../edge.ts'
+import type { EndedRequest } from '../edge-watch.ts'
 import { parseFormBody } from '../oauth-wire.ts'
 import { writeError, writeReply } from '../replies/reply-writer.ts'
 import { translate } from '../translate.ts'
@@ -62,7 +63,7 @@ export async function serveRow(
  * One HTTP request to a row. It gives back its stream place when the response closes. It gives back its body room when the response has closed and the
  * handler has ended.
  */
-class ServedRow implements RowRun, RowRequest {
+class ServedRow implements RowRun, RowRequest, EndedRequest {
   readonly binding: Binding
   readonly params: Readonly<Record<string, string>>
   readonly request: IncomingMessage
@@ -94,6 +95,10 @@ class ServedRow implements RowRun, RowRequest {
 
   get row(): AnyRow {
     return this.binding.row
+  }
+
+  get isProbe(): boolean {
+    return this.binding.row.always === true
   }
 
   get access(): AccessRule {
@@ -162,7 +167,7 @@ class ServedRow implements RowRun, RowRequest {
     this.#releaseBody()
     this.#giveStream?.()
     if (!response.writableFinished) this.#cancel()
-    deps.watch?.ended(this.binding, this.#begunAt, response.headersSent ? response.statusCode : null)
+    deps.watch?.ended(this.binding, this.#begunAt, response.headersSent ? response.statusCode : null, this)
   }
 
   /** Tells the handler that its client has left. An exception of a listener is logged, because no client is there to receive it. */
@@ -286,7 +291,7 @@ function report(thrown: unknown, { binding, requestId, request, response, princi
   }
   if (!response.headersSent) response.setHeader('x-request-id', requestId)
   const error = writeError(response, translate(thrown), binding.row)
-  deps.watch?.refused(error.code)
+  deps.watch?.refused(error.code, requestId)
   if (error.status < 500) return
   const fields = {
     requestId,
