@@ -5,6 +5,8 @@ import { addLoginCommand } from './account/login-command.ts'
 import { addLogoutCommand } from './account/logout-command.ts'
 import { addWhoamiCommand } from './account/whoami-command.ts'
 import { addAgentCommands } from './agent/agent-commands.ts'
+import { addChatCommand } from './chat/chat-command.ts'
+import { addCompletionCommand } from './completion/completion-command.ts'
 import { addConnectCommand } from './connect/connect-command.ts'
 import { addMcpCommand } from './mcp-bridge/mcp-bridge-command.ts'
 import { addMemoryCommands } from './memory/memory-commands.ts'
@@ -17,6 +19,8 @@ import { addBudgetCommand } from './reports/budget-command.ts'
 import { addUsageCommand } from './reports/usage-command.ts'
 import { addVerifyCommand } from './reports/verify-command.ts'
 import { prepareProgram } from './run-program.ts'
+import { addStatusCommand } from './watch/status-command.ts'
+import { addTopCommand } from './watch/top-command.ts'
 
 const afterHelp = `
 Clients find their gateway in $BRIGADE (its address) and $BRIGADE_KEY (an API key or agent token), else in what brigade login keeps.
@@ -40,6 +44,9 @@ export function brigadeProgram(): Command {
   addLoginCommand(program)
   addLogoutCommand(program)
   addWhoamiCommand(program)
+  addStatusCommand(program)
+  addTopCommand(program)
+  addChatCommand(program)
   addAgentCommands(program)
   addMemoryCommands(program)
   addUsageCommand(program)
@@ -47,6 +54,7 @@ export function brigadeProgram(): Command {
   addConnectCommand(program)
   addMcpCommand(program)
   addVerifyCommand(program)
+  addCompletionCommand(program)
   program.commandsGroup('Operators:')
   addAdminCommands(program)
   addBackupCommands(program)

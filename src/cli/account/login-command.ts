@@ -22,8 +22,9 @@ export function addLoginCommand(program: Command): void {
 }
 
 async function run({ baseUrl, browser }: LoginFlags): Promise<void> {
-  const [{ login, openInBrowser }, { systemClock }, { systemIds }, config] = await Promise.all([
+  const [{ login }, { openInBrowser }, { systemClock }, { systemIds }, config] = await Promise.all([
     import('./login.ts'),
+    import('../terminal/browser.ts'),
     import('../../platform/clock.ts'),
     import('../../platform/values/ids.ts'),
     import('../../platform/config.ts'),
@@ -33,7 +34,7 @@ async function run({ baseUrl, browser }: LoginFlags): Promise<void> {
     folder: config.userConfigFolder(),
     clock: systemClock,
     ids: systemIds,
-    openBrowser: browser && process.stdout.isTTY ? openInBrowser : null,
+    openBrowser: browser && process.stdout.isTTY ? url => void openInBrowser(url) : null,
     print: line => process.stdout.write(`${line}\n`),
   })
 }
