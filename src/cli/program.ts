@@ -15,10 +15,14 @@ import { addBackupCommands } from './operator/backup-commands.ts'
 import { addMasterKeyCommands } from './operator/master-key-program.ts'
 import { addMigrateDataCommand } from './operator/migrate-data-command.ts'
 import { addServerCommands } from './operator/server-commands.ts'
+import { addKeysCommands } from './person/keys-commands.ts'
+import { addOpenCommand } from './person/open-command.ts'
+import { addProvidersCommands } from './person/providers-commands.ts'
 import { addBudgetCommand } from './reports/budget-command.ts'
 import { addUsageCommand } from './reports/usage-command.ts'
 import { addVerifyCommand } from './reports/verify-command.ts'
 import { prepareProgram } from './run-program.ts'
+import { addLogsCommand } from './watch/logs-command.ts'
 import { addStatusCommand } from './watch/status-command.ts'
 import { addTopCommand } from './watch/top-command.ts'
 
@@ -31,7 +35,8 @@ Examples:
   brigade agent create reviewer --budget-inr 500
   brigade agent token reviewer
   brigade memory put agents/reviewer/notes.md --text "The build is green."
-  brigade connect claude-code
+  brigade connect
+  brigade status
 
 docs/guides/cli.md has more; brigade <command> --help has the flags and examples of a command.`
 
@@ -44,13 +49,17 @@ export function brigadeProgram(): Command {
   addLoginCommand(program)
   addLogoutCommand(program)
   addWhoamiCommand(program)
+  addOpenCommand(program)
   addStatusCommand(program)
+  addLogsCommand(program)
   addTopCommand(program)
   addChatCommand(program)
   addAgentCommands(program)
   addMemoryCommands(program)
   addUsageCommand(program)
   addBudgetCommand(program)
+  addKeysCommands(program)
+  addProvidersCommands(program)
   addConnectCommand(program)
   addMcpCommand(program)
   addVerifyCommand(program)

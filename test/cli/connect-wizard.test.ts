@@ -1,5 +1,7 @@
 /** `brigade connect` without a client, and what it looks at before it writes: with a real gateway, a home folder of its own and programs on the PATH. */
+import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
@@ -12,7 +14,13 @@ import { brigade } from './stdio-clients.ts'
 describe('brigade connect and the gateway', () => {
   let app: TestApp
   let home: string
+  /** An address where nothing listens. */
+  let closed: string
   beforeAll(async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    closed = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    await new Promise(done => server.close(done))
     app = await startApp({ env: { SANDBOX: 'on' } })
   })
   afterAll(() => app.stop())
@@ -28,7 +36,6 @@ describe('brigade connect and the gateway', () => {
     return () => rmSync(home, { recursive: true, force: true })
   })
 
-  const closed = 'http://127.0.0.1:9'
   const envOf = (more: Record<string, string> = {}): Record<string, string> => ({
     HOME: home,
     PATH: [join(home, 'bin'), dirname(process.execPath), '/usr/bin', '/bin'].join(':'),
