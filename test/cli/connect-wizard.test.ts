@@ -11,7 +11,7 @@ import { hasPseudoTerminal, startInTerminal } from '../harness/pseudo-terminal.t
 import { startProgram } from '../harness/started-program.ts'
 import { brigade } from './stdio-clients.ts'
 
-describe('brigade connect and the gateway', () => {
+describe('brigade connect and the gateway', { timeout: 120_000 }, () => {
   let app: TestApp
   let home: string
   /** An address where nothing listens. */

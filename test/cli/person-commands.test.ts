@@ -9,7 +9,7 @@ import { until } from '../harness/until.ts'
 import { type Ran, runHere } from './run-here.ts'
 import { brigade } from './stdio-clients.ts'
 
-describe('commands of a signed-in person', () => {
+describe('commands of a signed-in person', { timeout: 120_000 }, () => {
   let app: TestApp
   let home: string
   beforeAll(async () => {
@@ -49,7 +49,7 @@ describe('commands of a signed-in person', () => {
     const list = await ran(['keys', 'list'])
     expect(list).toMatch(/^ *\d+ +ci +br-\S+ +inference +active +50\.00 +0\.00 +\S+ +20\d\d-/m)
     expect(list).not.toContain(secret)
-    expect((await run(['keys', 'create', 'ci'])).code).toBe(6)
+    expect(await run(['keys', 'create', 'ci'])).toMatchObject({ code: 1, err: expect.stringContaining('duplicate_key_name') })
     const rotated = await json('keys', 'rotate', 'ci', '--overlap-days', '0')
     expect([await whoami(secret), await whoami(rotated.key)]).toEqual([401, 200])
     expect(await run(['keys', 'delete', 'ci'])).toMatchObject({ code: 2, err: expect.stringContaining('add --yes') })

@@ -10,7 +10,7 @@ import { until } from '../harness/until.ts'
 import { type Ran, runHere } from './run-here.ts'
 import { brigade } from './stdio-clients.ts'
 
-describe('commands that look at a gateway', () => {
+describe('commands that look at a gateway', { timeout: 120_000 }, () => {
   let app: TestApp
   let home: string
   beforeAll(async () => {
@@ -60,7 +60,7 @@ describe('commands that look at a gateway', () => {
 
   test('chat streams the reply of one message, takes it from a pipe too, and strips characters that control the terminal', async () => {
     expect(await ran(['chat', 'Hello', '--model', 'sandbox-chat'])).toMatch(/^This is a simulated reply .*\n$/)
-    const { ended, out } = startProgram(process.execPath, [brigade, 'chat', '--json'], { env: envOf(), stdin: 'Hello from a pipe' })
+    const { ended, out } = startProgram(process.execPath, [brigade, 'chat', '--json', '--model', 'sandbox-chat'], { env: envOf(), stdin: 'Hello from a pipe' })
     expect(await ended).toBe(0)
     expect(JSON.parse(out()).choices[0].message.content).toContain('simulated reply')
     app.alpha.script({ chunks: ['one\u001b[2Jtwo\n', 'three'] })

@@ -22,8 +22,9 @@ export function startInTerminal(
   words: readonly string[],
   { env, cwd }: { readonly env: Readonly<Record<string, string>>; readonly cwd?: string },
 ): TerminalProgram {
+  // Without exec, the shell around the program would take Ctrl-C too, and give its own exit code.
   const line = words.map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ')
-  const started = startProgram('script', ['--quiet', '--return', '--command', line, '/dev/null'], {
+  const started = startProgram('script', ['--quiet', '--return', '--command', `exec ${line}`, '/dev/null'], {
     env: { TERM: 'xterm', SHELL: '/bin/sh', ...env },
     stdin: 'open',
     ...(cwd === undefined ? {} : { cwd }),

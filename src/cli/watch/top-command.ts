@@ -51,7 +51,7 @@ async function tableOf(client: GatewayClient, limit: number): Promise<string[]> 
   const held = rupees(agents.map(row => row.held_inr))
   const right = (head: string) => ({ head, align: 'right' }) as const
   return tableLines(
-    [right('ID'), { head: 'AGENT' }, right('SPENT ₹'), right('BUDGET ₹'), right('USED'), right('HELD ₹'), { head: 'LAST CALL' }],
+    [right('ID'), { head: 'AGENT' }, right('SPENT ₹'), right('BUDGET ₹'), right('USED'), right('HELD ₹'), { head: 'LAST CALL (UTC)' }],
     agents.map((row, at) => [
       String(row.id),
       row.name,
