@@ -89,22 +89,26 @@ describe('brigade commands as processes', () => {
     expect((await browser.open(link)).text).toContain('owner@localhost')
   }, 120_000)
 
-  test.skipIf(!hasPseudoTerminal)('open starts the opener of the platform, and prints the address where none works (needs the command script)', async () => {
-    const home = mkdtempSync(join(gateway.dataDir, 'open-'))
-    const opener = join(home, process.platform === 'darwin' ? 'open' : 'xdg-open')
-    const env = { HOME: home, DATA_DIR: gateway.dataDir, LOG_LEVEL: 'error', BRIGADE: gateway.baseUrl, PATH: `${home}:/usr/bin:/bin` }
-    const opened = async (script: string): Promise<string> => {
-      writeFileSync(opener, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-      const { ended, shown } = startInTerminal([process.execPath, brigade, 'open'], { env })
-      expect(await ended, shown()).toBe(0)
-      return shown()
-    }
-    const address = join(home, 'address')
-    const shown = await opened(`echo "$1" > '${address}'`)
-    expect(readFileSync(address, 'utf8')).toContain(`${gateway.baseUrl}/auth/link?token=`)
-    expect([shown.includes(`Opened ${gateway.baseUrl}/console in the browser.`), shown.includes('token=')]).toEqual([true, false])
-    expect(await opened('exit 3')).toContain(`${gateway.baseUrl}/auth/link?token=`)
-  }, 60_000)
+  test.skipIf(!hasPseudoTerminal)(
+    'open starts the opener of the platform, and prints the address where none works (needs the command script)',
+    async () => {
+      const home = mkdtempSync(join(gateway.dataDir, 'open-'))
+      const opener = join(home, process.platform === 'darwin' ? 'open' : 'xdg-open')
+      const env = { HOME: home, DATA_DIR: gateway.dataDir, LOG_LEVEL: 'error', BRIGADE: gateway.baseUrl, PATH: `${home}:/usr/bin:/bin` }
+      const opened = async (script: string): Promise<string> => {
+        writeFileSync(opener, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+        const { ended, shown } = startInTerminal([process.execPath, brigade, 'open'], { env })
+        expect(await ended, shown()).toBe(0)
+        return shown()
+      }
+      const address = join(home, 'address')
+      const shown = await opened(`echo "$1" > '${address}'`)
+      expect(readFileSync(address, 'utf8')).toContain(`${gateway.baseUrl}/auth/link?token=`)
+      expect([shown.includes(`Opened ${gateway.baseUrl}/console in the browser.`), shown.includes('token=')]).toEqual([true, false])
+      expect(await opened('exit 3')).toContain(`${gateway.baseUrl}/auth/link?token=`)
+    },
+    60_000,
+  )
 
   test('brigade login waits for the browser, stores the key and exits with 0', async () => {
     const browser = new TestBrowser()
