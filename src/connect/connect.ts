@@ -49,7 +49,7 @@ export function notesOf(plan: ConnectPlan, { agent, bridge, keyFile }: ConnectPa
     ...(agent === null
       ? []
       : [
-          `Tokens are minted with ${keyFile === null ? 'BRIGADE_KEY or the key of brigade login' : 'the key of that file'}, when they are needed; the agent "${agent}" must be there (brigade agent create).`,
+          `Tokens are minted with ${keyFile === null ? 'BRIGADE_KEY or the key of brigade login' : 'the key of that file'}, when they are needed. \`brigade connect --write\` makes the agent "${agent}" if it is missing.`,
         ]),
     ...(isOfMachine && program.length > 1
       ? [`The settings name node and this brigade.js by their paths on this machine${isShared ? ': do not commit them' : ''}.`]

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { delimiter, isAbsolute, join } from 'node:path'
 import { addressRangesOf } from './outbound/address-ranges.ts'
 import { parseAllowed } from './outbound/url-guard.ts'
 import { Secret } from './security/secret.ts'
@@ -367,4 +367,13 @@ export function clientFolders(env: Readonly<Record<string, string | undefined>> 
   readonly variables: Readonly<Record<string, string>>
 } {
   return { home: homedir(), variables: Object.fromEntries(clientFolderVariables.flatMap(name => (env[name] ? [[name, env[name]]] : []))) }
+}
+
+/** Returns where the shell of this user looks for programs: the folders of PATH, and the endings that a program may have (PATHEXT of Windows). */
+export function programPlaces(env: Readonly<Record<string, string | undefined>> = process.env): {
+  readonly folders: readonly string[]
+  readonly endings: readonly string[]
+} {
+  const parts = (text: string | undefined, separator: string): string[] => (text ?? '').split(separator).filter(part => part !== '')
+  return { folders: parts(env['PATH'] ?? env['Path'], delimiter), endings: ['', ...parts(env['PATHEXT'], ';')] }
 }

@@ -1,11 +1,13 @@
 /** The commands as separate processes, on the embedded database of a running gateway. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestBrowser } from '../harness/browser.ts'
 import { pressThrough } from '../harness/cli-login.ts'
 import { type GatewayProcess, startProcess } from '../harness/process.ts'
+import { hasPseudoTerminal } from '../harness/pseudo-terminal.ts'
 import { startProgram } from '../harness/started-program.ts'
+import { startInTerminal } from '../harness/terminal-dialog.ts'
 import { until } from '../harness/until.ts'
 import { blockWith, checkout } from './page-lines.ts'
 import { brigade } from './stdio-clients.ts'
@@ -58,6 +60,56 @@ describe('brigade commands as processes', () => {
     expect([unknown.code, unknown.out]).toEqual([1, ''])
     expect(unknown.err).toContain('brigade admin create --email nobody@x.test')
   })
+
+  test('FIRST-09 on the computer of a first start, open, status, logs, top, chat, keys, providers and completion work with what the start has printed', async () => {
+    const key = /API key +(br-\S+)/.exec(gateway.output())?.[1] ?? ''
+    const home = mkdtempSync(join(gateway.dataDir, 'first-'))
+    const env = { HOME: home, DATA_DIR: gateway.dataDir, LOG_LEVEL: 'error', BRIGADE: gateway.baseUrl, BRIGADE_KEY: key }
+    const run = async (words: readonly string[], stdin?: string): Promise<string> => {
+      const { out, err, ended } = startProgram(process.execPath, [brigade, ...words], { env, cwd: home, ...(stdin === undefined ? {} : { stdin }) })
+      expect([await ended, out() + err()], words.join(' ')).toEqual([0, expect.any(String)])
+      return out()
+    }
+    expect(await run(['chat', 'Hello'])).toContain('simulated reply')
+    expect(await run(['status'])).toMatch(/ready, database ok\nyou {6}key "first key" of Home, owner/)
+    await until(async () => (await run(['logs'])).includes('sandbox-chat'), 'the call is in the list')
+    expect(await run(['top'])).toContain('first-agent')
+    const secret = (await run(['keys', 'create', 'ci'])).trim()
+    expect(await whoami(secret)).toMatchObject({ key: { name: 'ci' } })
+    expect(await run(['keys', 'list'])).toMatch(/ ci +br-/)
+    expect(await whoami((await run(['keys', 'rotate', 'ci', '--overlap-days', '0'])).trim())).toMatchObject({ key: { name: 'ci' } })
+    expect(await whoami(secret)).toMatchObject({ error: { code: expect.any(String) } })
+    expect(await run(['keys', 'delete', 'ci', '--yes'])).toMatch(/^ended ci/)
+    expect(await run(['providers', 'add', 'sandbox', '--from', '-'], 'sk-a-key-of-the-person-0123456789')).toContain('saved the key')
+    expect(await run(['providers', 'test', 'sandbox'])).toContain('accepts the key')
+    expect(await run(['providers', 'list'])).toContain('models')
+    expect(await run(['providers', 'remove', 'sandbox', '--yes'])).toContain('removed')
+    for (const shell of ['bash', 'zsh', 'fish']) expect(await run(['completion', shell])).toContain('providers')
+    const link = /^(http\S+\/auth\/link\?token=\S+)$/m.exec(await run(['open']))?.[1] ?? ''
+    const browser = new TestBrowser()
+    expect((await browser.open(link)).text).toContain('owner@localhost')
+  }, 120_000)
+
+  test.skipIf(!hasPseudoTerminal)(
+    'open starts the opener of the platform, and prints the address where none works (needs the command script)',
+    async () => {
+      const home = mkdtempSync(join(gateway.dataDir, 'open-'))
+      const opener = join(home, process.platform === 'darwin' ? 'open' : 'xdg-open')
+      const env = { HOME: home, DATA_DIR: gateway.dataDir, LOG_LEVEL: 'error', BRIGADE: gateway.baseUrl, PATH: `${home}:/usr/bin:/bin` }
+      const opened = async (script: string): Promise<string> => {
+        writeFileSync(opener, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+        const { ended, shown } = startInTerminal([process.execPath, brigade, 'open'], { env })
+        expect(await ended, shown()).toBe(0)
+        return shown()
+      }
+      const address = join(home, 'address')
+      const shown = await opened(`echo "$1" > '${address}'`)
+      expect(readFileSync(address, 'utf8')).toContain(`${gateway.baseUrl}/auth/link?token=`)
+      expect([shown.includes(`Opened ${gateway.baseUrl}/console in the browser.`), shown.includes('token=')]).toEqual([true, false])
+      expect(await opened('exit 3')).toContain(`${gateway.baseUrl}/auth/link?token=`)
+    },
+    60_000,
+  )
 
   test('brigade login waits for the browser, stores the key and exits with 0', async () => {
     const browser = new TestBrowser()

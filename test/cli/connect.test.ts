@@ -2,11 +2,12 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { readTextFile, replaceTextFile } from '../../src/cli/connect/connect-file.ts'
 import { type WrittenFile, writePlan } from '../../src/cli/connect/connect-write.ts'
 import { planConnect, snippet } from '../../src/connect/connect.ts'
 import { type ClientName, type ConnectParams, type ConnectPlace, clientNames } from '../../src/connect/connect-plan.ts'
+import { startApp } from '../harness/app.ts'
 import { startProgram } from '../harness/started-program.ts'
 import { runHere } from './run-here.ts'
 import { brigade } from './stdio-clients.ts'
@@ -316,6 +317,13 @@ describe('brigade connect as a process', () => {
   })
 
   test('--write says what changed and puts the path of this program into the settings; --json prints JSON for programs', async () => {
+    const app = await startApp()
+    onTestFinished(() => app.stop())
+    const type = async (...words: string[]): Promise<{ code: number | null; out: string }> => {
+      const env = { HOME: home, BRIGADE: app.baseUrl, BRIGADE_KEY: app.key }
+      const { ended, out } = startProgram(process.execPath, [brigade, 'connect', ...words], { env, cwd: home })
+      return { code: await ended, out: out() }
+    }
     const { code, out } = await type('codex', '--write', '--agent', 'reviewer')
     expect([code, out]).toEqual([0, expect.stringContaining('mcp_servers.brigade.command')])
     expect(tomlIn('.codex', 'config.toml').mcp_servers.brigade).toMatchObject({

@@ -5,6 +5,7 @@ import { addressOf } from '../client-settings.ts'
 interface LoginFlags {
   readonly baseUrl?: string
   readonly browser: boolean
+  readonly link?: string
 }
 
 /** Adds the command `brigade login`. */
@@ -14,16 +15,20 @@ export function addLoginCommand(program: Command): void {
     .description('sign in to a gateway in the browser and keep an API key for this user')
     .option('--base-url <url>', 'address of the gateway (default: $BRIGADE, then BASE_URL, or HOST and PORT)')
     .option('--no-browser', 'only print the address')
+    .option('--link <url>', 'sign in with a one-time link of the operator, without a browser; for keys, providers and logs')
   addExamples(command, [
     ['brigade login', 'to the gateway of this computer'],
     ['brigade login --base-url https://gw.example.com', 'to another gateway'],
+    ['brigade login --link https://gw.example.com/auth/link?token=…', 'as a person, for brigade keys, providers and logs'],
   ])
   command.action(run)
 }
 
-async function run({ baseUrl, browser }: LoginFlags): Promise<void> {
-  const [{ login, openInBrowser }, { systemClock }, { systemIds }, config] = await Promise.all([
+async function run({ baseUrl, browser, link }: LoginFlags): Promise<void> {
+  if (link !== undefined) return (await import('../person/link-login.ts')).loginByLink(link, baseUrl)
+  const [{ login }, { openInBrowser }, { systemClock }, { systemIds }, config] = await Promise.all([
     import('./login.ts'),
+    import('../terminal/browser.ts'),
     import('../../platform/clock.ts'),
     import('../../platform/values/ids.ts'),
     import('../../platform/config.ts'),
@@ -33,7 +38,7 @@ async function run({ baseUrl, browser }: LoginFlags): Promise<void> {
     folder: config.userConfigFolder(),
     clock: systemClock,
     ids: systemIds,
-    openBrowser: browser && process.stdout.isTTY ? openInBrowser : null,
+    openBrowser: browser && process.stdout.isTTY ? url => void openInBrowser(url) : null,
     print: line => process.stdout.write(`${line}\n`),
   })
 }

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { z } from 'zod'
 import type { Clock } from '../../platform/clock.ts'
 import { hashKey } from '../../platform/security/secrets.ts'
@@ -53,15 +52,6 @@ export async function login({ baseUrl: given, folder, clock, ids, openBrowser, p
   } finally {
     await receiver.close()
   }
-}
-
-/** Opens the address in the person's browser. Does nothing when there is no browser. */
-export function openInBrowser(url: string): void {
-  const [command, ...before] =
-    process.platform === 'darwin' ? ['open'] : process.platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler'] : ['xdg-open']
-  const child = spawn(command ?? '', [...before, url], { stdio: 'ignore', detached: true })
-  child.on('error', () => {})
-  child.unref()
 }
 
 function checkedUrl(text: string): string {

@@ -20,11 +20,20 @@ export interface AgentRow {
 
 const pageSize = 200
 
-/** Yields every agent of the organisation, active agents first. Pages are fetched as they are needed. */
-export async function* everyAgent(client: GatewayClient): AsyncGenerator<AgentRow> {
+/** Which agents of the organisation are listed. */
+export interface AgentFilter {
+  /** A part of the name, or an id. */
+  readonly q?: string
+  readonly state?: AgentRow['status']
+}
+
+/** Yields every agent of the organisation that matches, active agents first. Pages are fetched as they are needed. */
+export async function* everyAgent(client: GatewayClient, filter: AgentFilter = {}): AsyncGenerator<AgentRow> {
   let cursor: string | undefined
   do {
-    const page: { agents: AgentRow[]; next_cursor: string | null } = await client.json('GET', '/v1/me/agents', { query: { limit: pageSize, cursor } })
+    const page: { agents: AgentRow[]; next_cursor: string | null } = await client.json('GET', '/v1/me/agents', {
+      query: { ...filter, limit: pageSize, cursor },
+    })
     yield* page.agents
     cursor = page.next_cursor ?? undefined
   } while (cursor !== undefined)

@@ -41,6 +41,16 @@ export function writePlan({ files }: ConnectPlan, unique: () => string): Written
   )
 }
 
+/** Returns what `writePlan` would do now, and writes nothing. Throws a CommandError that names the file that cannot be changed. */
+export function previewPlan({ files }: ConnectPlan): WrittenFile[] {
+  return files.map(file =>
+    named(file, () => {
+      const read = readTextFile(file.path)
+      return outcomeOf(file, read, merged(file, read))
+    }),
+  )
+}
+
 function merged({ format, edits }: PlannedFile, { text }: ReadFile): string {
   return format === 'toml' ? editToml(text, edits) : editJsonc(text, edits)
 }

@@ -1,0 +1,62 @@
+import { knownPaths } from './bash-script.ts'
+import type { TreeCommand } from './completion-tree.ts'
+
+/** Returns the completion script for zsh. It may be a file `_brigade` in a folder of fpath, or be evaluated. */
+export function zshScript(tree: readonly TreeCommand[]): string {
+  return `#compdef brigade
+# Completion of brigade for zsh. Load it with: eval "$(brigade completion zsh)"
+_brigade() {
+  local at='' word i files=''
+  for ((i = 2; i < CURRENT; i++)); do
+    word=\${words[i]}
+    case "$at $word" in
+${knownPaths(tree)}
+    esac
+  done
+  local -a commands options values
+  case "$at \${words[CURRENT - 1]}" in
+${optionValues(tree)}
+  esac
+  case "$at" in
+${tree.map(commandLine).join('\n')}
+  esac
+  if [[ $PREFIX == -* ]]; then
+    _describe -o option options
+  else
+    (( $#commands )) && _describe command commands
+    [[ -n $files ]] && _files
+  fi
+}
+if [[ \${funcstack[1]} == _brigade ]]; then _brigade "$@"; else compdef _brigade brigade; fi
+`
+}
+
+function optionValues(tree: readonly TreeCommand[]): string {
+  return tree
+    .flatMap(({ at, options }) =>
+      options
+        .filter(({ value }) => value !== null)
+        .map(({ flags, value, choices }) => {
+          const names = flags.map(flag => `'${at} ${flag}'`).join(' | ')
+          const listed = `values=(${choices.join(' ')}); _describe value values; return`
+          return `    ${names}) ${choices.length > 0 ? listed : value === 'file' ? '_files; return' : 'return'} ;;`
+        }),
+    )
+    .join('\n')
+}
+
+function commandLine({ at, commands, options, choices, takesFile }: TreeCommand): string {
+  const described = [...commands, ...choices.map(name => ({ name, what: '' }))].map(({ name, what }) => item(name, what)).join(' ')
+  const flags = options.flatMap(option => option.flags.map(flag => item(flag, option.what))).join(' ')
+  return `    '${at}') commands=(${described}) options=(${flags})${takesFile ? ' files=yes' : ''} ;;`
+}
+
+/** Returns a quoted `name:description`. */
+function item(name: string, what: string): string {
+  const text = what === '' ? escaped(name) : `${escaped(name)}:${what}`
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
+
+function escaped(name: string): string {
+  return name.replaceAll(':', '\\:')
+}
