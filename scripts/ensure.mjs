@@ -1,6 +1,9 @@
 /**
  * Makes a checkout ready to run on a machine that has only Node. It installs dependencies when node_modules is missing or differs from package-lock.json,
  * and builds dist/ when the sources changed. It imports only modules of Node and of this folder.
+ *
+ * A checkout that only runs gets what building and running need: the dependencies, and those of scripts/build-packages. Tests and checks install the
+ * rest when they run for the first time. Decision 0764 says why.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -21,17 +24,23 @@ function checkNodeVersion() {
   process.exit(1)
 }
 
+const packagesIn = file => JSON.parse(readFileSync(file, 'utf8')).packages
+
+/** Returns npm's record of its last install. It is empty when nothing is installed. */
+function installedPackages() {
+  const noted = join(modulesFolder, '.package-lock.json')
+  return existsSync(noted) ? packagesIn(noted) : {}
+}
+
 /**
  * Compares npm's record of its last install with the lock file. Returns whether every package is installed in the same version. Optional packages may be
- * missing.
+ * missing. Packages that only tests and checks need count when `tools` is true.
  */
-function installedMatchesLock() {
-  const noted = join(root, 'node_modules', '.package-lock.json')
-  if (!existsSync(noted)) return false
-  const wanted = JSON.parse(readFileSync(lockFile, 'utf8')).packages
-  const present = JSON.parse(readFileSync(noted, 'utf8')).packages
-  return Object.entries(wanted).every(
-    ([path, entry]) => path === '' || present[path]?.version === entry.version || (entry.optional === true && present[path] === undefined),
+function installedMatchesLock(present, tools) {
+  if (Object.keys(present).length === 0) return false
+  return Object.entries(packagesIn(lockFile)).every(
+    ([path, entry]) =>
+      path === '' || (entry.dev === true && !tools) || present[path]?.version === entry.version || (entry.optional === true && present[path] === undefined),
   )
 }
 
@@ -49,43 +58,66 @@ function refuseLink() {
   process.exit(1)
 }
 
-/**
- * Installs the packages of package-lock.json unless they are installed already. It never writes into a node_modules that is a link. Ends the process
- * with exit code 1 when npm fails, or when a linked node_modules has other packages.
- */
-export function ensureInstalled() {
-  checkNodeVersion()
-  const stamp = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
-  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
-  const isMatch = installedMatchesLock()
-  if (isLinked()) {
-    if (!isMatch) refuseLink()
-    return
-  }
-  if (!isMatch) {
-    console.error('Installing dependencies (npm ci) ...')
-    const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
-    const npm = process.env.npm_execpath
-    const run = npm?.endsWith('.js')
-      ? spawnSync(process.execPath, [npm, ...args], { cwd: root, stdio: ['ignore', 2, 2] })
-      : spawnSync('npm', args, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
-    if (run.status !== 0) {
-      console.error(`npm ci failed${run.error ? `: ${run.error.message}` : ''}. Nothing was started.`)
-      process.exit(1)
-    }
-  }
-  writeFileSync(stampFile, stamp)
+/** Runs npm with these arguments in the checkout. Ends the process with exit code 1 when npm fails. */
+function npm(args) {
+  const words = [...args, '--no-audit', '--no-fund', '--loglevel=error']
+  const script = process.env.npm_execpath
+  const run = script?.endsWith('.js')
+    ? spawnSync(process.execPath, [script, ...words], { cwd: root, stdio: ['ignore', 2, 2] })
+    : spawnSync('npm', words, { cwd: root, stdio: ['ignore', 2, 2], shell: process.platform === 'win32' })
+  if (run.status === 0) return
+  console.error(`npm ${args[0]} failed${run.error ? `: ${run.error.message}` : ''}. Nothing was started.`)
+  process.exit(1)
 }
 
-/** Makes the checkout ready. Ends the process with exit code 1 when this fails. */
-export async function ensure() {
-  ensureInstalled()
-  if (isBuilt()) return
+/**
+ * Installs the packages of package-lock.json unless they are installed already: with `tools` all of them, else those that building and running need. It
+ * never writes into a node_modules that is a link, and keeps tools that were installed before. Ends the process with exit code 1 when npm fails, or when a
+ * linked node_modules has other packages.
+ */
+export function ensureInstalled({ tools = false } = {}) {
+  checkNodeVersion()
+  const hash = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
+  // The stamp of an install without tools has a word more.
+  const stamps = { all: hash, run: `${hash} run` }
+  const stamp = existsSync(stampFile) ? readFileSync(stampFile, 'utf8') : ''
+  if (stamp === stamps.all || (stamp === stamps.run && !tools)) return
+  const present = installedPackages()
+  if (isLinked()) {
+    if (!installedMatchesLock(present, tools)) refuseLink()
+    return
+  }
+  let hasTools = installedMatchesLock(present, true)
+  if (!hasTools && (tools || !installedMatchesLock(present, false))) hasTools = install(present, tools)
+  writeFileSync(stampFile, hasTools ? stamps.all : stamps.run)
+}
+
+/** Installs what is missing. Returns whether the tools for tests and checks are among it. */
+function install(present, tools) {
+  if (installedMatchesLock(present, false)) {
+    // npm ci would empty the folder, from which a gateway may be running.
+    console.error('Installing the packages for tests and checks (npm install --include=dev) ...')
+    npm(['install', '--no-save', '--include=dev'])
+    if (installedMatchesLock(installedPackages(), true)) return true
+  }
+  const isKept = tools || Object.values(present).some(entry => entry.dev === true)
+  console.error('Installing dependencies (npm ci) ...')
+  npm(['ci', isKept ? '--include=dev' : '--omit=dev'])
+  return isKept
+}
+
+/**
+ * Makes the checkout ready, with `tools` also for tests and checks. With `types` the build has its types checked and written. Ends the process with exit
+ * code 1 when this fails.
+ */
+export async function ensure({ tools = false, types = tools } = {}) {
+  ensureInstalled({ tools })
+  if (isBuilt({ types })) return
   console.error('Building ...')
-  if (!(await build())) {
+  if (!(await build({ types }))) {
     console.error('The build failed. Nothing was started.')
     process.exit(1)
   }
 }
 
-runAsMain(import.meta.url, ensure)
+runAsMain(import.meta.url, () => ensure({ types: process.argv.includes('--types') }))
