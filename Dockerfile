@@ -4,7 +4,9 @@
 FROM node:22-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+# The packages that a build needs are a workspace. What only tests and checks need is left out.
+COPY scripts/build-packages scripts/build-packages
+RUN npm ci --omit=dev
 COPY tsconfig.json ./
 COPY scripts scripts
 COPY src src
@@ -16,7 +18,7 @@ WORKDIR /app
 # be lost. With a volume at /data, SETTLE=journal is faster and as safe.
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8787 DATA_DIR=/data SETTLE=postgres
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev && npm cache clean --force
+RUN npm ci --omit=dev --workspaces=false && npm cache clean --force
 COPY LICENSE CHANGELOG.md SECURITY.md ./
 COPY catalog catalog
 COPY migrations migrations

@@ -197,7 +197,7 @@ async function newDatabase(databaseUrl, name) {
 
 async function main() {
   const options = readOptions()
-  if (!options.noBuild) await ensure()
+  if (!options.noBuild) await ensure({ tools: true })
   if (options.installPortkey) installPortkey()
   const folder = mkdtempSync(join(tmpdir(), 'brigade-bench-'))
   const postgres = options.postgres ? await startPostgres() : null

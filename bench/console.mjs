@@ -69,7 +69,7 @@ function tableOf(results) {
 
 async function main() {
   const options = readOptions()
-  if (!options.noBuild) await ensure()
+  if (!options.noBuild) await ensure({ tools: true })
   await onPostgres((postgres, folder) => measure(options, postgres, folder))
 }
 

@@ -185,7 +185,7 @@ function print(run) {
 
 async function main() {
   const options = readOptions()
-  if (!options.noBuild) await ensure()
+  if (!options.noBuild) await ensure({ tools: true })
   const folder = mkdtempSync(join(tmpdir(), 'brigade-bench-'))
   const postgres = await startPostgres()
   const clear = () => {

@@ -87,7 +87,7 @@ function table(rows, { events, callers, rounds, machine: { cpu, cores, node, com
 
 async function main() {
   const options = readOptions()
-  if (!options.noBuild) await ensure()
+  if (!options.noBuild) await ensure({ tools: true })
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, killAll)
   const before = machine()
   const cases = options.builds.flatMap(build => options.databases.flatMap(database => ['flush', 'adopt'].map(way => ({ build, database, way, runs: [] }))))

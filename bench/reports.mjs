@@ -112,7 +112,7 @@ async function prepare(server, folder, name, size, nowMs) {
 
 async function main() {
   const options = readOptions()
-  if (!options.noBuild) await ensure()
+  if (!options.noBuild) await ensure({ tools: true })
   await onPostgres((postgres, folder) => measure(options, postgres, folder))
 }
 

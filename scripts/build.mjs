@@ -2,10 +2,12 @@
  * Compiles the server of src/ to dist/ with tsc, and concurrently the web console of src/console to dist/console with Vite. Each is built only when its sources
  * changed. A build makes a new folder next to the old one, and replaces the old one only when the new one is complete. So a build that fails does not change
  * dist/, and a process that starts meanwhile never sees an incomplete dist/.
+ *
+ * A build for a person who only starts a gateway neither checks types nor writes them, because that is most of its time. Decision 0764 says why.
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { root, runAsMain } from './paths.mjs'
@@ -35,11 +37,18 @@ function sourceStamp({ reads, skips }) {
   return hash.digest('hex')
 }
 
-const isFresh = part => existsSync(stampIn(part.folder)) && readFileSync(stampIn(part.folder), 'utf8') === sourceStamp(part)
+/** The stamp of a server without checked types has this word at its end. */
+const untyped = ' without types'
+const isFresh = (part, ends = ['']) => {
+  const made = existsSync(stampIn(part.folder)) ? readFileSync(stampIn(part.folder), 'utf8') : ''
+  const stamp = sourceStamp(part)
+  return ends.some(end => made === stamp + end)
+}
+const isServerFresh = types => isFresh(parts.server, types ? [''] : ['', untyped])
 
-/** Returns whether dist/ was made from exactly these sources. */
-export function isBuilt() {
-  return isFresh(parts.server) && isFresh(parts.console)
+/** Returns whether dist/ was made from exactly these sources, with `types` also that their types were checked and written. */
+export function isBuilt({ types = true } = {}) {
+  return isServerFresh(types) && isFresh(parts.console)
 }
 
 /** Replaces a folder of the build. On Windows an open file blocks the rename of a folder. In that case the files are copied over the old ones. */
@@ -62,20 +71,22 @@ function templateIn(folder) {
 }
 
 /**
- * Copies the archive of the last build, if it is for the same version of the database. Without an archive, the first start of a gateway makes the files
- * itself.
+ * Copies the archive of the last build if it is for the same version of the database, or makes one. Without an archive, the first start of a gateway makes
+ * the files itself, so a failure is no failure of the build.
  */
-function addTemplate(fresh) {
+async function addTemplate(fresh) {
   const [before, file] = [templateIn(dist), templateIn(fresh)]
+  mkdirSync(dirname(file), { recursive: true })
   if (existsSync(before)) cpSync(before, file)
-  else spawnSync(process.execPath, [join(root, 'scripts', 'database-template.mjs'), file], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
+  else await isGood([join(root, 'scripts', 'database-template.mjs'), file])
 }
 
 /** Compiles the server into a folder. Resolves with whether the sources compile. The terminal then shows the output of tsc. */
-function compileServer(fresh) {
+function compileServer(fresh, types) {
   const packageJson = createRequire(join(root, 'package.json')).resolve('typescript/package.json')
   const tsc = join(dirname(packageJson), JSON.parse(readFileSync(packageJson, 'utf8')).bin.tsc)
-  return isGood([tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError', ...(keepsOutput ? ['--pretty'] : [])])
+  const flags = [...(types ? [] : ['--noCheck', '--declaration', 'false']), ...(keepsOutput ? ['--pretty'] : [])]
+  return isGood([tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError', ...flags])
 }
 
 /** Runs node on this terminal. Resolves with whether it ended with exit code 0. */
@@ -113,16 +124,22 @@ export async function buildConsoleIfChanged() {
   }
 }
 
-/** Builds what changed. Resolves with false when the sources do not compile. The terminal then shows the errors. */
-export async function build() {
+/**
+ * Builds what changed, with `types` checked and written. Resolves with false when the sources do not compile. The terminal then shows the errors.
+ */
+export async function build({ types = true } = {}) {
   const hasConsole = isFresh(parts.console)
   // When nothing changed, somebody asked for the build, so it compiles the server again.
-  const hasServer = !hasConsole && isFresh(parts.server)
+  const hasServer = !hasConsole && isServerFresh(types)
   const stamps = { server: sourceStamp(parts.server), console: sourceStamp(parts.console) }
   const fresh = `${dist}.new.${process.pid}`
   const freshConsole = join(fresh, 'console')
   try {
-    const made = await Promise.all([hasServer || compileServer(fresh), hasConsole || isGood([join(root, 'scripts', 'build-console.mjs'), freshConsole])])
+    const made = await Promise.all([
+      hasServer || compileServer(fresh, types),
+      hasConsole || isGood([join(root, 'scripts', 'build-console.mjs'), freshConsole]),
+      hasServer || addTemplate(fresh),
+    ])
     if (made.includes(false)) return false
     if (hasConsole) cpSync(builtConsole, freshConsole, { recursive: true })
     writeFileSync(stampIn(freshConsole), stamps.console)
@@ -130,10 +147,9 @@ export async function build() {
       swapIn(freshConsole, builtConsole)
       return true
     }
-    // npm makes the command executable only when it links it, so each build does it again.
-    chmodSync(join(fresh, 'cli', 'brigade.js'), 0o755)
-    addTemplate(fresh)
-    writeFileSync(stampIn(fresh), stamps.server)
+    // npm makes a command executable only when it links it, so each build does it again.
+    for (const command of ['brigade.js', 'brigade-gateway.js']) chmodSync(join(fresh, 'cli', command), 0o755)
+    writeFileSync(stampIn(fresh), types ? stamps.server : stamps.server + untyped)
     swapIn(fresh, dist)
     return true
   } finally {

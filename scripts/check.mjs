@@ -89,7 +89,7 @@ async function runStep([name, run]) {
   console.log(text.trimEnd().replace(/^/gm, '     '))
 }
 
-await ensure()
+await ensure({ tools: true })
 mkdirSync(cache, { recursive: true })
 const waiting = steps.values()
 const startedMs = Date.now()

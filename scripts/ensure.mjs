@@ -1,6 +1,9 @@
 /**
  * Makes a checkout ready to run on a machine that has only Node. It installs dependencies when node_modules is missing or differs from package-lock.json,
  * and builds dist/ when the sources changed. It imports only modules of Node and of this folder.
+ *
+ * A checkout that only runs gets what building and running need: the dependencies, and those of scripts/build-packages. Tests and checks install the
+ * rest when they run for the first time. Decision 0764 says why.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -22,17 +25,23 @@ function checkNodeVersion() {
   process.exit(1)
 }
 
+const packagesIn = file => JSON.parse(readFileSync(file, 'utf8')).packages
+
+/** Returns npm's record of its last install. It is empty when nothing is installed. */
+function installedPackages() {
+  const noted = join(modulesFolder, '.package-lock.json')
+  return existsSync(noted) ? packagesIn(noted) : {}
+}
+
 /**
  * Compares npm's record of its last install with the lock file. Returns whether every package is installed in the same version. Optional packages may be
- * missing.
+ * missing. Packages that only tests and checks need count when `tools` is true.
  */
-function installedMatchesLock() {
-  const noted = join(root, 'node_modules', '.package-lock.json')
-  if (!existsSync(noted)) return false
-  const wanted = JSON.parse(readFileSync(lockFile, 'utf8')).packages
-  const present = JSON.parse(readFileSync(noted, 'utf8')).packages
-  return Object.entries(wanted).every(
-    ([path, entry]) => path === '' || present[path]?.version === entry.version || (entry.optional === true && present[path] === undefined),
+function installedMatchesLock(present, tools) {
+  if (Object.keys(present).length === 0) return false
+  return Object.entries(packagesIn(lockFile)).every(
+    ([path, entry]) =>
+      path === '' || (entry.dev === true && !tools) || present[path]?.version === entry.version || (entry.optional === true && present[path] === undefined),
   )
 }
 
@@ -53,13 +62,13 @@ function refuseLink() {
 /** Returns what npm says that it did, without its own duration. */
 const installedText = output => `Installed ${/added (\d+ packages?)/.exec(output)?.[1] ?? 'the packages'}`
 
-/** Runs npm ci. While a line on the terminal shows the progress, its output is kept, and the caller prints it if npm fails. */
-function runNpm() {
-  const args = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
-  const npm = process.env.npm_execpath
+/** Runs npm with these words. While a line on the terminal shows the progress, its output is kept, and the caller prints it if npm fails. */
+function runNpm(words) {
+  const args = [...words, '--no-audit', '--no-fund', '--loglevel=error']
+  const script = process.env.npm_execpath
   const stdio = keepsOutput ? ['ignore', 'pipe', 'pipe'] : ['ignore', 2, 2]
-  const child = npm?.endsWith('.js')
-    ? spawn(process.execPath, [npm, ...args], { cwd: root, stdio })
+  const child = script?.endsWith('.js')
+    ? spawn(process.execPath, [script, ...args], { cwd: root, stdio })
     : spawn('npm', args, { cwd: root, stdio, shell: process.platform === 'win32' })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
@@ -72,38 +81,62 @@ function runNpm() {
   })
 }
 
-/**
- * Installs the packages of package-lock.json unless they are installed already. It never writes into a node_modules that is a link. Ends the process
- * with exit code 1 when npm fails, or when a linked node_modules has other packages.
- */
-export async function ensureInstalled() {
-  checkNodeVersion()
-  const stamp = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
-  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return
-  const isMatch = installedMatchesLock()
-  if (isLinked()) {
-    if (!isMatch) refuseLink()
-    return
-  }
-  if (!isMatch) {
-    const words = { doing: 'Installing the packages (npm ci)', plain: 'Installing dependencies (npm ci) ...' }
-    const { isGood, output } = await step({ ...words, done: result => (result.isGood ? installedText(result.output) : null) }, runNpm)
-    if (!isGood) {
-      console.error(`${output}npm ci failed. Nothing was started.`)
-      process.exit(1)
-    }
-  }
-  writeFileSync(stampFile, stamp)
+/** Runs npm as one step. Ends the process with exit code 1 when npm fails. */
+async function npm(words, { doing, plain }) {
+  const { isGood, output } = await step({ doing, plain, done: result => (result.isGood ? installedText(result.output) : null) }, () => runNpm(words))
+  if (isGood) return
+  console.error(`${output}npm ${words[0]} failed. Nothing was started.`)
+  process.exit(1)
 }
 
-/** Makes the checkout ready. Ends the process with exit code 1 when this fails. */
-export async function ensure() {
-  await ensureInstalled()
-  if (isBuilt()) return
-  if (!(await step({ doing: 'Building', plain: 'Building ...', done: isGood => (isGood ? 'Built' : null) }, build))) {
+/**
+ * Installs the packages of package-lock.json unless they are installed already: with `tools` all of them, else those that building and running need. It
+ * never writes into a node_modules that is a link, and keeps tools that were installed before. Ends the process with exit code 1 when npm fails, or when a
+ * linked node_modules has other packages.
+ */
+export async function ensureInstalled({ tools = false } = {}) {
+  checkNodeVersion()
+  const hash = createHash('sha256').update(readFileSync(lockFile)).digest('hex')
+  // The stamp of an install without tools has a word more.
+  const stamps = { all: hash, run: `${hash} run` }
+  const stamp = existsSync(stampFile) ? readFileSync(stampFile, 'utf8') : ''
+  if (stamp === stamps.all || (stamp === stamps.run && !tools)) return
+  const present = installedPackages()
+  if (isLinked()) {
+    if (!installedMatchesLock(present, tools)) refuseLink()
+    return
+  }
+  let hasTools = installedMatchesLock(present, true)
+  if (!hasTools && (tools || !installedMatchesLock(present, false))) hasTools = await install(present, tools)
+  writeFileSync(stampFile, hasTools ? stamps.all : stamps.run)
+}
+
+/** Installs what is missing. Resolves with whether the tools for tests and checks are among it. */
+async function install(present, tools) {
+  if (installedMatchesLock(present, false)) {
+    // npm ci would empty the folder, from which a gateway may be running.
+    await npm(['install', '--no-save', '--include=dev'], {
+      doing: 'Installing the packages for tests and checks (npm install)',
+      plain: 'Installing the packages for tests and checks (npm install --include=dev) ...',
+    })
+    if (installedMatchesLock(installedPackages(), true)) return true
+  }
+  const isKept = tools || Object.values(present).some(entry => entry.dev === true)
+  await npm(['ci', isKept ? '--include=dev' : '--omit=dev'], { doing: 'Installing the packages (npm ci)', plain: 'Installing dependencies (npm ci) ...' })
+  return isKept
+}
+
+/**
+ * Makes the checkout ready, with `tools` also for tests and checks. With `types` the build has its types checked and written. Ends the process with exit
+ * code 1 when this fails.
+ */
+export async function ensure({ tools = false, types = tools } = {}) {
+  await ensureInstalled({ tools })
+  if (isBuilt({ types })) return
+  if (!(await step({ doing: 'Building', plain: 'Building ...', done: isGood => (isGood ? 'Built' : null) }, () => build({ types })))) {
     console.error('The build failed. Nothing was started.')
     process.exit(1)
   }
 }
 
-runAsMain(import.meta.url, ensure)
+runAsMain(import.meta.url, () => ensure({ types: process.argv.includes('--types') }))

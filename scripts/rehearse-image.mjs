@@ -72,10 +72,12 @@ function runAll(stage, rest) {
   }
 }
 
-/** Returns the installed packages that the lockfile marks as only for development. */
+/** Returns the installed packages that are only for development, or only for the build. */
 function developmentPackages(app) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
-  return Object.entries(packages).flatMap(([name, { dev }]) => (dev === true && existsSync(join(app, name)) ? [name] : []))
+  const development = Object.entries(packages).flatMap(([name, { dev }]) => (dev === true ? [name] : []))
+  const build = Object.keys(packages['scripts/build-packages'].dependencies).map(name => `node_modules/${name}`)
+  return [...development, ...build].filter(name => existsSync(join(app, name)))
 }
 
 /** Returns every file below the folder with the time of its last change, and the total size of all files in bytes. */

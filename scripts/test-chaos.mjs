@@ -43,7 +43,7 @@ const env = {
   CHAOS_DELIVERIES: number('deliveries', 10_000),
 }
 
-await ensure()
+await ensure({ tools: true })
 let server = null
 if (!env.TEST_POSTGRES_URL) {
   if (findPostgres() === null) {

@@ -24,7 +24,7 @@ function installed({ name, version, program }) {
   return folder === null ? null : programIn(folder, program)
 }
 
-await ensureInstalled()
+await ensureInstalled({ tools: true })
 const env = { ...process.env, CLIENTS: 'on', TEST_DATABASE: process.env.TEST_DATABASE ?? 'embedded' }
 const missing = []
 for (const client of clients) {

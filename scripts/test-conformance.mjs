@@ -15,7 +15,7 @@ const packages = ['node@24.21.0', '@modelcontextprotocol/conformance@0.2.0-alpha
 /** One test runs a whole set of the suite, which takes 15 s on an idle machine. */
 const testTimeoutMs = 120_000
 
-await ensureInstalled()
+await ensureInstalled({ tools: true })
 const folder = installedFolder('conformance/conformance-0.2.0-alpha.12-inspector-2.12.0', packages, made => starts(programIn(made, 'node'), made))
 if (folder === null) console.error(`SKIPPED: MCP conformance (could not be installed: ${packages.join(', ')}; this needs the npm registry once).`)
 if (process.argv.includes('--installed')) {

@@ -19,6 +19,6 @@ for (let at = 0; at < words.length; at++) {
   else if (words[at] === '--seed') env.HOSTILE_SEED = words[++at]
   else rest.push(words[at])
 }
-await ensure()
+await ensure({ tools: true })
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
 process.exitCode = await runNode([vitest, 'run', '--disableConsoleIntercept=true', '--no-file-parallelism', 'test/hostile', ...rest], { env })

@@ -9,7 +9,7 @@ import { ensure } from './ensure.mjs'
 import { root, runNode } from './paths.mjs'
 import { findPostgres, startPostgres } from './postgres.mjs'
 
-await ensure()
+await ensure({ tools: true })
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
 const env = { ...process.env, TEST_DATABASE: process.env.TEST_DATABASE ?? 'embedded' }
 let server = null

@@ -2,9 +2,10 @@
  * The table of all settings: name, type, default, unit and meaning. `.env.example` and docs/reference/config.md are generated from it. Only
  * this file reads the environment.
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, isAbsolute, join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { addressRangesOf } from './outbound/address-ranges.ts'
 import { parseAllowed } from './outbound/url-guard.ts'
 import { Secret } from './security/secret.ts'
@@ -333,6 +334,28 @@ function textOf(env: Readonly<Record<string, string | undefined>>, name: string,
 /** Returns whether `TERM` says that the terminal only writes text, and cannot move its cursor. */
 export function isDumbTerminal(env: Readonly<Record<string, string | undefined>> = process.env): boolean {
   return env['TERM'] === 'dumb'
+}
+
+/**
+ * Gives the environment the settings of the installed package: those of `.env` in ~/.brigade, and that folder as DATA_DIR. A variable that is already there
+ * has priority. `env` is changed. Throws the error of reading the file.
+ */
+export function useHomeFolder(env: Record<string, string | undefined> = process.env, home: string = homedir()): void {
+  const folder = join(home, '.brigade')
+  const settingsFile = join(folder, '.env')
+  if (existsSync(settingsFile)) {
+    for (const [name, value] of Object.entries(parseEnv(readFileSync(settingsFile, 'utf8')))) env[name] ??= value
+    // The gateway warns of names in it that are no settings.
+    env['ENV_FILE'] ??= settingsFile
+  }
+  env['DATA_DIR'] ??= folder
+  const operatorFile = join(folder, settings.CONFIG_FILE.default)
+  if (existsSync(operatorFile)) env['CONFIG_FILE'] ??= operatorFile
+}
+
+/** Returns whether the module at `url` is part of an installed package, and not of a checkout. */
+export function isInstalledPackage(url: string): boolean {
+  return url.includes('/node_modules/')
 }
 
 /** Returns the folder where client commands store this user's files: brigade/ in XDG_CONFIG_HOME, or in ~/.config. */

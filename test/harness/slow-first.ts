@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * checkout vitest orders files by size, and most of these are small.
  */
 const slowest = [
+  'test/ops/first-minute.test.ts',
   'test/ops/database-thread.test.ts',
   'test/ops/first-start.test.ts',
   'test/ops/sigterm.test.ts',

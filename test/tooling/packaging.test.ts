@@ -85,7 +85,7 @@ test('the build context contains no secrets, data or packages of this machine', 
 })
 
 test('the image runs the program directly, without development packages, as an unprivileged user, and its health check calls an existing endpoint', () => {
-  expect(partsOf('RUN').filter(run => run.startsWith('npm ci'))).toEqual([expect.stringContaining('--omit=dev')])
+  expect(partsOf('RUN').filter(run => run.startsWith('npm ci'))).toEqual([expect.stringContaining('--omit=dev --workspaces=false')])
   expect(partsOf('USER')).toEqual([expect.stringMatching(/^[1-9]\d*:[1-9]\d*$/)])
   expect(partsOf('EXPOSE')).toEqual([settings.PORT.default])
   const command: string[] = JSON.parse(partsOf('CMD')[0] ?? '')

@@ -128,7 +128,7 @@ test('the published npm package contains all files that run, and no tests', asyn
   for (const needed of ['package.json', 'README.md', 'LICENSE', 'migrations', 'catalog', 'server-card', 'docs']) expect(tops).toContain(needed)
   // dist/ comes from the build, and may be old or incomplete here. Only the files that exist are checked.
   const { bin, exports, files } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
-  const entries: string[] = [bin.brigade, ...Object.values<string>(exports['./agents'])].map(path => path.replace(/^\.\//, ''))
+  const entries: string[] = [...Object.values<string>(bin), ...Object.values<string>(exports['./agents'])].map(path => path.replace(/^\.\//, ''))
   for (const entry of entries) {
     expect(files).toContain(entry.split('/')[0])
     if (existsSync(new URL(entry, root))) expect(paths).toContain(entry)
