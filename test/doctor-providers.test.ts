@@ -38,9 +38,14 @@ describe("the doctor's checks of providers", () => {
   })
 
   test('the state of the sandbox is explained by the setting that decides it', () => {
+    const emptyFile = (): string => {
+      const file = join(folder, 'empty.json')
+      writeFileSync(file, '{}')
+      return file
+    }
     const said = (env: Record<string, string>, extra: readonly CatalogPart[] = []): string | undefined => {
       const config = loadConfig(env)
-      const found = checkProviders(loadCatalog({ config, operatorFile: join(folder, 'none.json'), extraProviders: extra }), config)
+      const found = checkProviders(loadCatalog({ config, operatorFile: emptyFile(), extraProviders: extra }), config)
       return found.find(({ what }) => what === 'sandbox')?.detail
     }
     const sandbox = [sandboxProvider('http://127.0.0.1:1')]

@@ -54,6 +54,7 @@ export async function startGateway(config: Config, options: ServeOptions = {}): 
   const ids = options.ids ?? systemIds
   const log = options.log ?? makeLog(config.LOG_LEVEL)
   const foundation = options.foundation ?? (await openFoundation(config, clock, log, options))
+  options.progress?.now('Starting the services')
   let app: App
   try {
     const { lookup, journalDisk, flushesHere, workers, requestsOn } = options
