@@ -1,19 +1,20 @@
-import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { TestApp, TestReply } from '../harness/app.ts'
+import { startProgram } from '../harness/started-program.ts'
 
 const brigade = fileURLToPath(new URL('../../dist/cli/brigade.js', import.meta.url))
 
-/** Runs `brigade connect <client> --write`, with the sandbox as model, as a person in that home and folder would; with `--print` it only prints. What it printed; throws when it fails. */
-export function connect(app: TestApp, home: { readonly path: string; readonly work: string }, client: string, ...flags: string[]): string {
-  const env = { PATH: process.env['PATH'] ?? '', HOME: home.path, BRIGADE: app.baseUrl }
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [brigade, 'connect', client, '--model', 'sandbox-chat', ...(flags.includes('--print') ? flags.filter(flag => flag !== '--print') : ['--write', ...flags])],
-    { cwd: home.work, env, encoding: 'utf8' },
-  )
-  if (status !== 0) throw new Error(`connect ended with ${status}: ${stderr}`)
-  return stdout
+/**
+ * Runs `brigade connect <client> --write`, with the sandbox as model, as a person in that home and folder would; with `--print` it only prints. With `--write`
+ * the command checks the client, which is one call of the sandbox where models are connected. Returns what it printed. Throws when it fails.
+ */
+export async function connect(app: TestApp, home: { readonly path: string; readonly work: string }, client: string, ...flags: string[]): Promise<string> {
+  const env = { HOME: home.path, BRIGADE: app.baseUrl, BRIGADE_KEY: app.key }
+  const way = flags.includes('--print') ? flags.filter(flag => flag !== '--print') : ['--write', ...flags]
+  const { ended, out, err } = startProgram(process.execPath, [brigade, 'connect', client, '--model', 'sandbox-chat', ...way], { cwd: home.work, env })
+  const status = await ended
+  if (status !== 0) throw new Error(`connect ended with ${status}: ${err()}`)
+  return out()
 }
 
 /** What is in memory now. */

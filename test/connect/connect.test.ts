@@ -25,7 +25,7 @@ const guide = (client: string, query: Record<string, string> = {}) =>
 
 /** Runs `brigade connect` with a home of its own, which is also the folder of the project. Returns what it printed with --json. */
 async function typed(folder: string, words: readonly string[]): Promise<{ files: { path: string; text?: string }[]; commands: string[]; notes: string[] }> {
-  const env = { HOME: folder, PATH: process.env['PATH'] ?? '' }
+  const env = { HOME: folder, PATH: process.env['PATH'] ?? '', BRIGADE_KEY: app.key }
   const { ended, out, err } = startProgram(process.execPath, [brigade, 'connect', ...words, '--json'], { env, cwd: folder })
   expect([await ended, err()]).toEqual([0, ''])
   return JSON.parse(out())
@@ -41,7 +41,7 @@ const anywhere = (text: string, folder: string): string =>
     .replaceAll(folder, '~')
     .replaceAll(/\s+/g, '')
 
-describe.each(clientNames)('CAPI-12 GET /me/connect/{client} says what brigade connect writes: %s', client => {
+describe.each(clientNames)('CAPI-12 GET /me/connect/{client} says what brigade connect writes: %s', { timeout: 120_000 }, client => {
   const variants: readonly (readonly [title: string, query: Record<string, string>, flags: string[]])[] = [
     ['with a key', {}, []],
     ['as an agent', { agent: 'rev iewer' }, ['--agent', 'rev iewer']],
