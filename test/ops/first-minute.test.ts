@@ -17,7 +17,7 @@ const run = promisify(execFile)
 /** The processor time of a first start, in seconds. Beside other tests the clock says little. */
 const startCpuMaxSeconds = 15
 const folder = mkdtempSync(join(tmpdir(), 'brigade-minute-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }), 300_000)
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>
