@@ -31,7 +31,12 @@ describe('members over HTTP', () => {
       role,
       capabilities,
     })
-    const listed = [entry(owner, 'owner', null), entry(admin, 'admin'), entry(member, 'member'), entry(watcher, 'member', expect.any(String), ['usage:org:view'])]
+    const listed = [
+      entry(owner, 'owner', null),
+      entry(admin, 'admin'),
+      entry(member, 'member'),
+      entry(watcher, 'member', expect.any(String), ['usage:org:view']),
+    ]
     /** Owners and admins see what everybody spends, members their own, and agents nothing. */
     const seenBy = (sees: (userId: number) => boolean) => ({
       members: listed.map(each => ({ ...each, monthly_budget_inr: null, spend_month_inr: sees(each.uid) ? 0 : null })),
