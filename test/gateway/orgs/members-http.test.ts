@@ -31,16 +31,24 @@ describe('members over HTTP', () => {
       role,
       capabilities,
     })
-    const expected = {
-      members: [entry(owner, 'owner', null), entry(admin, 'admin'), entry(member, 'member'), entry(watcher, 'member', expect.any(String), ['usage:org:view'])],
+    const listed = [
+      entry(owner, 'owner', null),
+      entry(admin, 'admin'),
+      entry(member, 'member'),
+      entry(watcher, 'member', expect.any(String), ['usage:org:view']),
+    ]
+    /** Owners and admins see what everybody spends, members their own, and agents nothing. */
+    const seenBy = (sees: (userId: number) => boolean) => ({
+      members: listed.map(each => ({ ...each, monthly_budget_inr: null, spend_month_inr: sees(each.uid) ? 0 : null })),
       pending: [made.json],
       next_cursor: null,
-    }
-    for (const who of [owner, admin, member]) expect(await teams.members(who)).toEqual(expected)
+    })
+    for (const who of [owner, admin]) expect(await teams.members(who)).toEqual(seenBy(() => true))
+    expect(await teams.members(member)).toEqual(seenBy(userId => userId === member.userId))
     const key = await teams.newKey(orgId, member)
     const { json: agent } = await app.call('POST', '/v1/me/agents', { name: 'list reader' }, { token: key })
     const { json: minted } = await app.call('POST', `/v1/me/agents/${agent.id}/token`, {}, { token: key })
-    expect((await app.call('GET', '/me/members', undefined, { token: minted.access_token })).json).toEqual(expected)
+    expect((await app.call('GET', '/me/members', undefined, { token: minted.access_token })).json).toEqual(seenBy(() => false))
   })
 
   test('the list of members has pages when the request asks for them', async () => {

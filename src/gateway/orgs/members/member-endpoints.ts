@@ -65,9 +65,9 @@ const figuresView = (found: MemberFigures | undefined): Pick<z.output<typeof lis
   monthly_budget_inr: found === undefined || found.capUinr === null ? null : inrFromUinr(found.capUinr),
   spend_month_inr: found === undefined ? null : inrFromUinr(found.spentUinr),
 })
-/** Returns whether the caller sees what every member spends. */
-const seesSpend = ({ kind, role, capabilities }: Principal): boolean =>
-  kind === 'session' && (role === 'owner' || role === 'admin' || capabilities.includes('cost:org:view'))
+/** Returns whether the caller sees what this member spends. An agent sees nobody's figures. */
+const seesSpendOf = ({ kind, userId, role, capabilities }: Principal, memberId: number): boolean =>
+  kind === 'session' && (memberId === userId || role === 'owner' || role === 'admin' || capabilities.includes('cost:org:view'))
 const pendingView = ({ id, email, role, createdAt }: Pending): z.output<typeof pending> => ({ id, email, role, created_at: createdAt.toISOString() })
 const invitationView = (found: OwnInvitation): z.output<typeof invitation> => ({
   ...pendingView(found),
@@ -104,7 +104,7 @@ export const memberEndpoints = {
         state === 'invited' ? { members: [], nextCursor: null } : members.list(orgId, { text, role, sort, cursor, limit }),
         isFirst && state !== 'active' ? invitations.pending(orgId, { text, role }) : [],
       ])
-      const seen = page.members.map(({ userId }) => userId).filter(id => seesSpend(call.principal) || id === call.principal.userId)
+      const seen = page.members.map(({ userId }) => userId).filter(id => seesSpendOf(call.principal, id))
       const figures = await members.figures(orgId, seen)
       return {
         members: page.members.map(found => ({ ...memberView(found), ...figuresView(figures.get(found.userId)) })),
