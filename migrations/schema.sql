@@ -155,6 +155,7 @@ CREATE UNIQUE INDEX api_keys_active_name ON public.api_keys USING btree (org_id,
 CREATE INDEX api_keys_by_last_use ON public.api_keys USING btree (org_id, ((revoked_at IS NULL)), COALESCE(last_used_at, '-infinity'::timestamp with time zone), id);
 CREATE INDEX api_keys_by_name ON public.api_keys USING btree (org_id, ((revoked_at IS NOT NULL)), lower(name) COLLATE "C", id);
 CREATE INDEX api_keys_newest ON public.api_keys USING btree (org_id, ((revoked_at IS NULL)), id);
+CREATE INDEX api_keys_of_workspace ON public.api_keys USING btree (org_id, workspace_id) WHERE ((workspace_id IS NOT NULL) AND (revoked_at IS NULL));
 
 create table attestation_keys (
   key_id text not null,
