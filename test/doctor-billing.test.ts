@@ -107,7 +107,7 @@ describe("the doctor's checks of payments and webhooks", () => {
       detail: '3 endpoints, 0 deliveries to send; 1 disabled after failures: brigade admin webhooks list',
     })
     await app.db.exec(delivery, app.orgId, id, new Date(clock.nowMs() - 300_000))
-    expect(await trouble({})).toEqual([expect.stringMatching(/^warning webhooks: 1 deliveries are due, the oldest for 30\d s/)])
+    expect(await trouble({})).toEqual([expect.stringMatching(/^warning webhooks: 1 delivery is due, the oldest for 30\d s/)])
     await app.db.exec(noDeliveries)
     await app.db.exec(noEndpoints)
   })

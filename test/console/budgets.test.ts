@@ -33,7 +33,7 @@ describe.skipIf(program === null)(suiteName('budgets in the console'), { timeout
   type Team = Awaited<ReturnType<typeof team>>
   const capOf = async ({ as }: Team, scope: string): Promise<number | null> => (await as('GET', `/me/budgets?scope=${scope}`)).budgets.at(0)?.cap_inr ?? null
 
-  test('a first budget of the organisation and one of a person are set by keyboard alone, and the list shows them', async () => {
+  test('CONS-10 a first budget of the organisation and one of a person are set by keyboard alone, and the list shows them', async () => {
     const there = await team()
     const opened = await openPage(browser, app, '/console/budgets', { cookie: there.cookie })
     const { page } = opened
@@ -67,7 +67,7 @@ describe.skipIf(program === null)(suiteName('budgets in the console'), { timeout
     await opened.context.close()
   })
 
-  test('a budget changes only by an amount or by an explicit choice: empty, 0, a comma and pasted words are refused, and the page says what a change does', async () => {
+  test('CONS-10 a budget changes only by an amount or by an explicit choice: empty, 0, a comma and pasted words are refused, and the page says what a change does', async () => {
     const there = await team()
     await there.as('POST', '/me/budgets', { scope: 'org', monthly_budget_inr: 500 })
     const opened = await openPage(browser, app, '/console/budgets', { cookie: there.cookie })

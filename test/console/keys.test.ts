@@ -19,7 +19,7 @@ describe.skipIf(program === null)(suiteName('keys in the console'), { timeout: 1
   const keyNamed = async (cookie: string, name: string) =>
     (await app.call('GET', '/me/keys', undefined, { cookie })).json.keys.find((key: { name: string }) => key.name === name)
 
-  test('a key is created by keyboard alone, its secret is shown once and works, and a click outside does not close it', async () => {
+  test('CONS-10 a key is created by keyboard alone, its secret is shown once and works, and a click outside does not close it', async () => {
     const cookie = await app.signIn()
     const opened = await openPage(browser, app, '/console/keys', { cookie })
     const { page } = opened
@@ -80,7 +80,7 @@ describe.skipIf(program === null)(suiteName('keys in the console'), { timeout: 1
     await opened.context.close()
   })
 
-  test('a limit changes only when a person changes it: No limit is a choice, an empty amount cannot be saved, and untouched fields are not sent', async () => {
+  test('CONS-10 a limit changes only when a person changes it: No limit is a choice, an empty amount cannot be saved, and untouched fields are not sent', async () => {
     const cookie = await app.signIn()
     const { keyId } = await app.newKey({ name: 'Batch', budgetInr: 500, rpm: 60 })
     const opened = await openPage(browser, app, `/console/keys?key=${keyId}`, { cookie })

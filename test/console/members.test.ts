@@ -46,7 +46,7 @@ describe.skipIf(program === null)(suiteName('members in the console'), { timeout
     await page.getByRole('menuitem', { name }).click()
   }
 
-  test('a pasted list of addresses is invited by keyboard alone, what is refused says why, and an invitation is handed over, mailed again and withdrawn', async () => {
+  test('CONS-10 a pasted list of addresses is invited by keyboard alone, what is refused says why, and an invitation is handed over, mailed again and withdrawn', async () => {
     const { owner } = await team()
     await app.call('POST', '/me/members', { email: 'known@people.example', role: 'member' }, { cookie: owner })
     const opened = await openPage(browser, app, '/console/members', { cookie: owner, expected: [/status of 400/] })
@@ -144,7 +144,7 @@ describe.skipIf(program === null)(suiteName('members in the console'), { timeout
     await opened.context.close()
   })
 
-  test('the dialog that removes a member names the keys that end and the agents that stay, needs the address typed, and ends them', async () => {
+  test('CONS-10 the dialog that removes a member names the keys that end and the agents that stay, needs the address typed, and ends them', async () => {
     const { owner, person } = await team()
     const { userId, cookie, email } = await person('member', 'Asha Rao')
     const { key } = (await app.call('POST', '/me/keys', { name: 'Notebook', scope: 'full' }, { cookie })).json

@@ -19,7 +19,7 @@ describe.skipIf(program === null)(suiteName('workspaces in the console'), { time
 
   const listed = async (cookie: string) => (await app.call('GET', '/me/workspaces', undefined, { cookie })).json.workspaces
 
-  test('a workspace is made with a budget, given a team, archived and restored under another name by keyboard alone, and only what differs is sent', async () => {
+  test('CONS-10 a workspace is made with a budget, given a team, archived and restored under another name by keyboard alone, and only what differs is sent', async () => {
     const { userId, orgId } = await app.otherOrg('Quarry')
     const cookie = await app.signIn(userId, orgId)
     const opened = await openPage(browser, app, '/console/workspaces', { cookie })
