@@ -75,6 +75,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'orgs.list_all_by_newest': 'for the operator, over the whole installation',
   'orgs.list_all_by_oldest': 'for the operator, over the whole installation',
   'orgs.list_all_by_name': 'for the operator, over the whole installation',
+  'orgs.find_first_owner': 'the owner of the first organisation, for the sign-in link that the terminal of the operator shows',
   'usage.totals_of_orgs': 'for the operator, sums of the organisations of one page',
   'mail.delete_old_mails': 'sweep of what is too old in all organisations',
   'keys.find_id_by_hash': 'the hash of a presented key says which organisation it is',
