@@ -1,5 +1,6 @@
 import OpenAI, { toFile } from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { HeavyTurns } from '../../../src/platform/loop/heavy-turns.ts'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
 import { lyingRecordings } from '../../harness/lying-recordings.ts'
 import { usageRows } from '../../harness/usage-rows.ts'
@@ -189,6 +190,25 @@ describe('audio', () => {
     const [row] = await usageRows(app)
     expect(row).toMatchObject({ kind: 'speech', characters: 15n, estimated: false, outcome: 'ok', costUinr: 15n * perCharacterUinr })
     expect(Number(reply.headers.get('x-br-cost-inr'))).toBe(0.00075)
+  })
+
+  test('a heavy body of speech on an own key is written in turns of its organisation and arrives with its digits', async () => {
+    app.alpha.script([sound([piece(1)])])
+    const vendor = { note: 'नमस्ते 😀'.repeat(200_000), list: Array.from({ length: 20_000 }, (_, index) => index) }
+    const body = `{"model":"test-speak","input":"Hello","voice":"hf_beta","provider":"alpha","upstream_key":"sk-my-own-key-0001","seed":9007199254740993,"vendor":${JSON.stringify(vendor)}}`
+    const turns = vi.spyOn(HeavyTurns.prototype, 'run')
+    const reply = await fetch(`${app.baseUrl}/v1/audio/speech`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${app.key}` },
+      body,
+    })
+    expect(reply.status, reply.status === 200 ? '' : await reply.clone().text()).toBe(200)
+    const sent = app.alpha.requests[0]?.raw.toString() ?? ''
+    expect(sent).toContain('"seed":9007199254740993')
+    expect(JSON.stringify(JSON.parse(sent).vendor) === JSON.stringify(vendor)).toBe(true)
+    // The slices of the written body and its restored pieces, beside the turns of the parser.
+    expect(turns.mock.calls.length).toBeGreaterThan(12)
+    turns.mockRestore()
   })
 
   test('speech as a stream of events is relayed as it arrives and charged by the character, and a break-off is reported in an event', async () => {

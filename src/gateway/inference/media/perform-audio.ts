@@ -2,6 +2,7 @@
 import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { SpeechCall, TranscriptionCall } from '../../providers/audio/audio-style.ts'
 import { audioStyleOf } from '../../providers/audio-styles.ts'
+import type { UpstreamRequest } from '../../providers/dialect.ts'
 import { classifyFailure } from '../../providers/failure.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import { operatorBounds } from '../../wire/json/json-bounds.ts'
@@ -10,6 +11,7 @@ import { noUsage, type TokenUsage } from '../../wire/usage.ts'
 import { readRefusal } from '../attempt/refusals.ts'
 import { send } from '../attempt/send.ts'
 import { written } from '../attempt/written.ts'
+import { writtenInTurns } from '../attempt/written-slices.ts'
 import type { PerformContext, Performer } from '../kinds/kind.ts'
 import { SpeechRequest, TranscriptionRequest } from '../kinds/media/audio-requests.ts'
 import type { BytesReading, Failed, Performed, WholeAnswer } from '../replies/answer.ts'
@@ -78,7 +80,10 @@ export const performSpeech: Performer = async (attempt, context) => {
   if (!(request instanceof SpeechRequest)) throw new TypeError('not a text to speak')
   const style = audioStyleOf(attempt.route.provider)
   const { call, dropped } = withheldSpeech(withVoice(request.call, attempt), attempt)
-  const outgoing = written(() => style.speech(call, targetOf(attempt)))
+  const { inTurn, exact } = deps
+  const target = { ...targetOf(attempt), ...(inTurn === undefined ? {} : { writesLater: true }) }
+  const write = (): UpstreamRequest => style.speech(call, target)
+  const outgoing = inTurn === undefined ? written(write) : await writtenInTurns(write, exact !== undefined, work => inTurn(work, context.signal))
   const reply = decodedReply(await send(attempt, outgoing, context.signal, deps), attempt.route.provider.userGiven === true)
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const headers = droppedHeaders([...dropped, ...outgoing.dropped])

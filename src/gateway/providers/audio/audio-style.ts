@@ -8,6 +8,8 @@ export interface AudioTarget {
   readonly provider: Provider
   readonly upstreamModel: string
   readonly credential: Secret | null
+  /** True: `speech` may return `unwritten` in place of a body, because the body is heavy. */
+  readonly writesLater?: boolean
 }
 
 /** A recording to be transcribed. */

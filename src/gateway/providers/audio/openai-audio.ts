@@ -1,5 +1,6 @@
 import { multipartBody } from '../../wire/multipart-body.ts'
 import { callHeaders } from '../call-headers.ts'
+import { jsonBody } from '../dialects/json-values.ts'
 import type { AudioStyle } from './audio-style.ts'
 
 /** The paths and fields of OpenAI's audio API. Most providers share them. The request is unchanged except for the name of the model. */
@@ -16,14 +17,15 @@ export const openAiAudio: AudioStyle = {
     }
   },
   transcript: (reply): Record<string, unknown> => reply,
-  speech({ body }, { provider, upstreamModel, credential }) {
+  speech({ body }, target) {
+    const { provider, upstreamModel, credential } = target
     return {
       method: 'POST',
       url: `${provider.baseUrl}/audio/speech`,
       headers: { ...callHeaders(provider, credential), 'content-type': 'application/json', accept: '*/*' },
       // The body is always written again. Otherwise a provider could read another occurrence of a repeated name than the one that the gateway has
       // priced.
-      body: JSON.stringify({ ...body, model: upstreamModel }),
+      ...jsonBody({ ...body, model: upstreamModel }, target),
       dropped: [],
     }
   },

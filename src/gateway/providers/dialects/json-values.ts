@@ -20,7 +20,7 @@ type WrittenBody = Pick<UpstreamRequest, 'body' | 'unwritten'>
 export const mendedBody = (value: unknown, target: Target): WrittenBody => jsonBody(value, target, withoutHalves)
 
 /** Returns the value as the body of a request. `mend` changes its JSON. A target that writes later gets the value. */
-export function jsonBody(value: unknown, { writesLater }: Target, mend = same): WrittenBody {
+export function jsonBody(value: unknown, { writesLater }: Pick<Target, 'writesLater'>, mend = same): WrittenBody {
   return writesLater === true ? { body: '', unwritten: { value, mend } } : { body: mend(JSON.stringify(value)) }
 }
 
