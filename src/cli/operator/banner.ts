@@ -25,7 +25,7 @@ function wholeBanner({ baseUrl, app, firstRun }: RunningGateway, workers: number
   const model = app.exampleModel()
   const where = `Brigade ${version} listens on ${baseUrl}  (${app.describe()}${workers === 1 ? '' : `; ${workers} workers`})\n`
   if (firstRun === null)
-    return `${where}Keys and tokens were printed by the first start. Inside the checkout:
+    return `${where}Keys and tokens were printed by the first start. In the folder in which you started it:
   a new key   npx brigade admin key --org <id>
   to sign in  npx brigade admin sign-in --email <address>
 `
@@ -56,12 +56,12 @@ Codex, the same (docs/guides/responses.md):
   codex -c model=${model} -c model_provider=brigade -c 'model_providers.brigade={name="Brigade",base_url="${baseUrl}/v1",env_key="BRIGADE_KEY",wire_api="responses"}'
   codex mcp add brigade --url ${baseUrl}/mcp --bearer-token-env-var BRIGADE_KEY
 
-Or have it written into their own settings, inside the checkout; claude-code, cursor, opencode and vscode too:
+Or have it written into their own settings, in the folder of this start; claude-code, cursor, opencode and vscode too:
 
   BRIGADE=${baseUrl} npx brigade connect codex --write
 
 Sign in as the owner, for members, keys and what they may do: npx brigade admin sign-in --email ${firstRun.email}
 
-The whole main job, played on a gateway of its own: npm run demo
+The whole main job, played on a gateway of its own: npx brigade demo
 `
 }
