@@ -186,7 +186,7 @@ describe('a start without a terminal', () => {
   test('a pipe gets JSON lines for the log, no progress, no styles and no line for a request, and the text that programs read', async () => {
     const env = { SANDBOX: '', LOG_LEVEL: 'info', FORCE_COLOR: '1', DATA_DIR: join(folder, 'data') }
     gateway = await startProcess(env, folder)
-    await until(() => gateway.output().includes('npm run demo'), 'the end of the text')
+    await until(() => gateway.output().includes('npx brigade demo'), 'the end of the text')
     const key = /API key +(\S+)/.exec(gateway.output())?.[1] ?? ''
     expect((await call(gateway, key, 'GET', '/v1/me/whoami')).status).toBe(200)
     expect(await gateway.terminate()).toBe(0)

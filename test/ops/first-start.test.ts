@@ -50,7 +50,7 @@ describe('the first start', () => {
   beforeAll(async () => {
     await start()
     // The address is on the first line. The rest of the output may arrive later.
-    await until(() => gateway.output().includes('npm run demo'))
+    await until(() => gateway.output().includes('npx brigade demo'))
     firstOutput = gateway.output()
   })
   afterAll(async () => {
@@ -166,7 +166,7 @@ describe('settings of an operator', () => {
     folders.push(folder)
     const gateway = await startProcess(env, folder)
     running.push(gateway)
-    await until(() => gateway.output().includes('npm run demo'))
+    await until(() => gateway.output().includes('npx brigade demo'))
     return { gateway, key: /API key +(\S+)/.exec(gateway.output())?.[1] ?? '' }
   }
   beforeAll(async () => {
