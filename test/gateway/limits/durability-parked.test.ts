@@ -100,7 +100,7 @@ it('the doctor reports the number and amount of parked records', async () => {
   await limits.flushNow()
   const finding = (await app.gateway.app.doctor()).find(({ what }) => what === 'usage records')
   expect(finding).toMatchObject({ state: 'wrong' })
-  expect(finding?.detail).toContain('1 were refused')
+  expect(finding?.detail).toContain('1 record was refused')
   expect(finding?.detail).toContain('₹2.5')
   await app.stop()
 })
