@@ -189,13 +189,12 @@ describe('the outbox of mail', () => {
     expect(await mail.counts()).toEqual({ waiting: 1, failed: 0 })
   })
 
-  test('without SMTP_URL mail waits, and one log line says so', async () => {
+  test('without SMTP_URL mail waits, which is no line in the log', async () => {
     await enqueue()
     const stop = senderOn(database.db, null).start()
     expect(await senderOn(database.db, null).sendDue()).toBe(0)
     await stop()
-    expect(logLines).toHaveLength(1)
-    expect(logLines[0]).toContain('SMTP_URL')
+    expect(logLines).toEqual([])
     const [row] = await database.db.many(states)
     expect([row?.attempts, row?.sent, row?.failed]).toEqual([0, null, null])
   })
