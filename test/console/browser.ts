@@ -72,9 +72,12 @@ export class ConsolePage {
 
   /** Returns the violations of WCAG 2.2 AA that axe finds, one line each. With rules, it checks only these. */
   async axe(rules?: readonly string[]): Promise<string[]> {
-    // The entry animations of panels change contrast while they run.
+    // Animations of panels and of a new theme change contrast while they run, and the end of one may begin the next.
     await this.page.evaluate(
-      'Promise.all(document.getAnimations().filter(one => one.effect?.getTiming().iterations !== Infinity).map(one => one.finished.catch(() => undefined)))',
+      `(async () => {
+        const isMoving = () => document.getAnimations().some(one => one.playState === 'running' && one.effect?.getTiming().iterations !== Infinity)
+        for (let quiet = 0; quiet < 3; quiet = isMoving() ? 0 : quiet + 1) await new Promise(requestAnimationFrame)
+      })()`,
     )
     // Half a megabyte of source is parsed once for a document.
     if (!(await this.page.evaluate('"axe" in window'))) await this.page.evaluate(axe.source)

@@ -17,7 +17,7 @@ const chunk = (delta: object, finish: string | null = null): string => `data: ${
 const call = (args: string, more: object = {}): string => chunk({ tool_calls: [{ function: { arguments: args }, ...more }] })
 const end = `${chunk({}, 'stop')}data: [DONE]\n\n`
 /** Maximum time of one turn of the event loop. */
-const turnMaxMs = 50
+const turnMaxMs = 100
 
 /** Returns the text repeated, in pieces as from a fast network. */
 function* many(text: string, times: number): Generator<string> {

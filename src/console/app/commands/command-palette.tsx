@@ -13,7 +13,10 @@ export function CommandPalette({ commands }: { readonly commands: readonly Comma
   const listId = useId()
   const agents = useFoundAgents(text)
   const shown = [...commands.filter(command => fits(`${command.group} ${command.label}`, text)), ...agents]
-  const close = (): void => openWindow.set('none')
+  // The event of the closed dialog may come after another window was opened.
+  const close = (): void => {
+    if (openWindow.get() === 'palette') openWindow.set('none')
+  }
   useLayoutEffect(() => {
     const element = dialog.current
     const before = document.activeElement
