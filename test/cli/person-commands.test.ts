@@ -95,7 +95,7 @@ describe('commands of a signed-in person', { timeout: 120_000 }, () => {
     expect([kept.code, kept.err]).toEqual([3, expect.stringContaining('an API key is not enough')])
   })
 
-  test('logs --follow prints each later call once, survives a gateway that is slow to list it, and ends with Ctrl-C', async () => {
+  test('FIRST-09 logs --follow prints each later call once, survives a gateway that is slow to list it, and ends with Ctrl-C', async () => {
     const { out, ended, child } = startProgram(process.execPath, [brigade, 'logs', '--follow', '-n', '1'], { env: envOf(), cwd: home })
     await until(() => out().includes('REQUEST'), 'the head is printed')
     const ids = [(await chat()).headers.get('x-request-id') ?? '?', (await chat()).headers.get('x-request-id') ?? '?']

@@ -63,7 +63,7 @@ describe.skipIf(!hasPseudoTerminal)(`a start in a terminal${hasPseudoTerminal ? 
     link = shown(/Open the console +(\S+)/)
   })
 
-  test('FIRST-01 the first start shows at most 12 lines: address, sign-in link, key once, providers, how to connect and how to stop, after one line about the database', async () => {
+  test('the first start shows at most 12 lines: address, sign-in link, key once, providers, how to connect and how to stop, after one line about the database', async () => {
     const lines = bannerLines()
     expect(lines.length).toBeLessThanOrEqual(12)
     const text = lines.join('\n')

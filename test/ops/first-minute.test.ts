@@ -138,7 +138,7 @@ describe.runIf(there)(`a fresh clone, ${title}`, () => {
   })
   const missing = (paths: readonly string[]): string[] => paths.filter(path => !existsSync(join(clone, path)))
 
-  test('FIRST-11 npm start installs only what building and running need, and serves', { timeout: 600_000 }, async () => {
+  test('npm start installs only what building and running need, and serves', { timeout: 600_000 }, async () => {
     const gateway = await started('npm', ['start'], clone, env)
     try {
       await ask(gateway, gateway.key)
@@ -167,4 +167,4 @@ describe.runIf(there)(`a fresh clone, ${title}`, () => {
   })
 })
 
-test.skipIf(there)('FIRST-10 FIRST-11 installs are shown on registry-of-npm (not installed)', () => undefined)
+test.skipIf(there)('FIRST-10 installs are shown on registry-of-npm (not installed)', () => undefined)
