@@ -141,8 +141,17 @@ export function cpuMsOf(pid) {
   }
 }
 
-function ticksOf(pid) {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+/** Returns the processor time of the main thread of a process so far, in ms, with the same resolution. Calls pass through this thread. */
+export function mainThreadCpuMsOf(pid) {
+  try {
+    return ticksOf(`${pid}/task/${pid}`) * clockTickMs
+  } catch {
+    return null
+  }
+}
+
+function ticksOf(task) {
+  const stat = readFileSync(`/proc/${task}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return Number(fields[11]) + Number(fields[12])
 }

@@ -41,6 +41,7 @@ export function comparedBuilds({ checkout, commit, databaseOf, settings = {} }) 
 /** The compared figures. Each has a heading, a function that reads its value from a result, and whether a higher value is worse. */
 const figures = [
   ['processor time a call', result => result.cpuUsOfCall, true],
+  ['of the main thread', result => result.mainThreadCpuUsOfCall, true],
   ['throughput', result => result.callsPerS, false],
   ['garbage a call', result => result.garbageKibOfCall, true],
   ['loop delay p99', result => result.loopDelayP99Ms, true],

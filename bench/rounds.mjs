@@ -1,7 +1,7 @@
 /** Measures scenarios on gateways: figures of the load, processor time, memory, delay of the event loop and garbage. */
 import { join } from 'node:path'
 import { root } from '../scripts/paths.mjs'
-import { core, cpuMsOf, rssMibOf, runToEnd } from './child.mjs'
+import { core, cpuMsOf, mainThreadCpuMsOf, rssMibOf, runToEnd } from './child.mjs'
 import { chunksOfStream } from './workload.mjs'
 
 /** Number of chunks of a slow stream. */
@@ -36,6 +36,7 @@ export async function measure(gateway, upstream, scenario, { durationMs, warmupM
     if (rssMib !== null && rssMib > rssPeakMib) rssPeakMib = rssMib
   }, sampleIntervalMs)
   const cpuBefore = [gateway, upstream].map(({ pid }) => cpuMsOf(pid))
+  const mainCpuBefore = mainThreadCpuMsOf(gateway.pid)
   await gateway.probe?.('reset')
   const garbageBefore = gateway.garbageBytes?.() ?? null
   try {
@@ -49,6 +50,7 @@ export async function measure(gateway, upstream, scenario, { durationMs, warmupM
         ? {}
         : {
             cpuUsOfCall: (cpuMs * 1000) / calls,
+            mainThreadCpuUsOfCall: ((mainThreadCpuMsOf(gateway.pid) - mainCpuBefore) * 1000) / calls,
             gatewayBusy: cpuMs / result.wallMs,
             loadBusy: (result.cpuMs + upstreamCpuMs) / result.wallMs,
           }

@@ -9,10 +9,14 @@ import { type Command, openWindow } from './command-list.ts'
 /** How long the console waits for the letter after `g`. */
 const secondKeyMs = 1_200
 
-/** Returns whether the key goes into a text. The editor is in a shadow root, which the target of an event hides. */
+/**
+ * Returns whether the key goes into a text. The editor is in a shadow root, which the target of an event hides. A field of a closed window has the focus
+ * until the browser draws again.
+ */
 function isTyping(event: KeyboardEvent): boolean {
   const [target] = event.composedPath()
-  return target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable]') !== null
+  if (!(target instanceof HTMLElement) || target.closest('dialog:not([open])') !== null) return false
+  return target.closest('input, textarea, select, [contenteditable]') !== null
 }
 
 /** Follows the keyboard: Ctrl-K and `/` open the palette, `?` the help, and the keys of a command run it. */
