@@ -54,7 +54,8 @@ const callPieceChars = 16
  * plain replies.
  */
 export function pieces(text: string): string[] {
-  return text.match(/\s*\S+/g) ?? []
+  // White space at the end belongs to no word. With it, the pattern would try every character of a long run as a beginning.
+  return text.trimEnd().match(/\s*\S+/g) ?? []
 }
 
 /**

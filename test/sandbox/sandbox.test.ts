@@ -41,6 +41,11 @@ describe('the sandbox with the OpenAI SDK', () => {
     expect(new Set(chunks.map(chunk => chunk.id)).size).toBe(1)
   })
 
+  test('a long run of white space at the end of a prompt is no word, and takes no time', async () => {
+    const [short, long] = [await ask('hello there'), await ask(`hello there${' '.repeat(300_000)}`)]
+    expect(long.usage?.prompt_tokens).toBe(short.usage?.prompt_tokens)
+  })
+
   test('stops at max_tokens and says so', async () => {
     const reply = await ask('hello', { max_tokens: 3 })
     expect(reply.choices[0]?.finish_reason).toBe('length')

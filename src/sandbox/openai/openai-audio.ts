@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import busboy from 'busboy'
+import { pieces } from '../answer.ts'
 import type { Exchange } from '../exchange.ts'
 import { openAiError, refuseModel } from '../models.ts'
 import { spokenSamples, wavHeader, wavSeconds } from '../sound.ts'
@@ -78,7 +79,7 @@ export async function openAiTranscription(exchange: Exchange): Promise<void> {
 
 async function stream(exchange: Exchange, text: string, usage: object): Promise<void> {
   exchange.beginStream()
-  for (const word of text.match(/\s*\S+/g) ?? [])
+  for (const word of pieces(text))
     await exchange.write(`event: transcript.text.delta\ndata: ${JSON.stringify({ type: 'transcript.text.delta', delta: word })}\n\n`)
   await exchange.write(`event: transcript.text.done\ndata: ${JSON.stringify({ type: 'transcript.text.done', text, usage })}\n\n`)
   exchange.end()
