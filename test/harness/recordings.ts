@@ -127,6 +127,15 @@ export function webmOf(seconds: number, live = false): Buffer {
   return Buffer.concat([head, live ? Buffer.concat([openElement('18538067'), inside]) : element('18538067', inside)])
 }
 
+/** Matroska with one packet, whose codec has this name. */
+export function webmWithPacket(codec: string, packet: Buffer): Buffer {
+  const head = element('1a45dfa3', element('4282', text('matroska')))
+  const info = element('1549a966', element('2ad7b1', u32(1_000_000)))
+  const track = element('ae', Buffer.concat([element('d7', bytes(1)), element('83', bytes(2)), element('86', text(codec))]))
+  const cluster = element('1f43b675', Buffer.concat([element('e7', u32(0)), element('a3', Buffer.concat([bytes(0x81), u16(0), bytes(0x80), packet]))]))
+  return Buffer.concat([head, element('18538067', Buffer.concat([info, element('1654ae6b', track), cluster]))])
+}
+
 /** AMR at 4.75 kbit/s, or AMR-WB at 6.6 kbit/s: frames of 20 ms. */
 export function amrOf(seconds: number, isWide = false): Buffer {
   const frame = Buffer.alloc(isWide ? 18 : 13, 0x55)

@@ -33,11 +33,18 @@ export interface MeasuredLength {
   readonly seconds: number
   /** False when the sound could not be counted. The length is then an estimate by size, or the value in the header if that is larger. */
   readonly isRead: boolean
+  /** The most seconds that a provider can have counted: the estimate by size, or the length when that is more. */
+  readonly mostSeconds: number
 }
 
 /** Estimates the length of a recording by its size alone. */
 export function lengthBySize(bytes: number): MeasuredLength {
-  return { seconds: Math.min(secondsMax, Math.max(1, Math.ceil(bytes / assumedBytesPerSecond))), isRead: false }
+  const seconds = secondsBySize(bytes)
+  return { seconds, isRead: false, mostSeconds: seconds }
+}
+
+function secondsBySize(bytes: number): number {
+  return Math.min(secondsMax, Math.max(1, Math.ceil(bytes / assumedBytesPerSecond)))
 }
 
 /**
@@ -46,12 +53,13 @@ export function lengthBySize(bytes: number): MeasuredLength {
  */
 function believed({ seconds, isCompact, isCounted }: ReadLength, size: number): MeasuredLength {
   if (!isCounted) {
-    const bySize = lengthBySize(size)
-    return seconds <= bySize.seconds ? bySize : { seconds: Math.ceil(Math.min(seconds, secondsMax)), isRead: false }
+    const most = Math.ceil(Math.max(Math.min(seconds, secondsMax), secondsBySize(size)))
+    return { seconds: most, isRead: false, mostSeconds: most }
   }
   const least = size / (isCompact ? compactBytesPerSecondMax : bytesPerSecondMax)
   const longest = Math.max(Math.min(seconds, secondsMax), least)
-  return { seconds: Math.max(1, Math.ceil(longest - roundingSeconds)), isRead: true }
+  const whole = Math.max(1, Math.ceil(longest - roundingSeconds))
+  return { seconds: whole, isRead: true, mostSeconds: Math.max(whole, secondsBySize(size)) }
 }
 
 /** The sender of a recording. */

@@ -24,10 +24,11 @@ const secondsSlack = 10
 
 /**
  * Returns the usage of a recording for the length that a provider reports. A report far from the measured length is not believed: the measured length is
- * charged, and the usage is doubted. An estimate by size is long rather than short, so any shorter report is believed. Decision 0779.
+ * charged, and the usage is doubted. A longer report is believed up to the length that a file of this size can have, because the sender may have hidden
+ * sound from the measure. An estimate by size is long rather than short, so any shorter report is believed. Decision 0779.
  */
-export function recordingUsage(reported: number, { seconds, isRead }: MeasuredLength): TokenUsage {
-  if (reported > seconds * secondsFactor + secondsSlack) return { ...usageOfSeconds(seconds), doubt: 'input_above' }
+export function recordingUsage(reported: number, { seconds, isRead, mostSeconds }: MeasuredLength): TokenUsage {
+  if (reported > Math.max(seconds * secondsFactor, mostSeconds) + secondsSlack) return { ...usageOfSeconds(seconds), doubt: 'input_above' }
   if (isRead && reported < seconds / secondsFactor - secondsSlack) return { ...usageOfSeconds(seconds), doubt: 'input_below' }
   return usageOfSeconds(reported)
 }

@@ -20,9 +20,15 @@ export const isPlausibleRate = (rate: number): boolean => rate >= 7350 && rate <
 /** Returns where the content begins after ID3v2 tags, which players skip. */
 export function afterTags(bytes: Buffer): number {
   let at = 0
-  while (at + 10 <= bytes.length && bytes.toString('latin1', at, at + 3) === 'ID3') {
-    const length = [6, 7, 8, 9].reduce((sum, offset) => sum * 128 + ((bytes[at + offset] ?? 0) & 0x7f), 0)
+  while (isTag(bytes, at)) {
+    const length = [6, 7, 8, 9].reduce((sum, offset) => sum * 128 + (bytes[at + offset] ?? 0), 0)
     at += 10 + length
   }
   return Math.min(at, bytes.length)
+}
+
+/** ID3v2: a version never has the byte 0xff, and each byte of the length is below 0x80. Players read other bytes as sound. */
+function isTag(bytes: Buffer, at: number): boolean {
+  if (at + 10 > bytes.length || bytes.toString('latin1', at, at + 3) !== 'ID3' || bytes[at + 3] === 0xff || bytes[at + 4] === 0xff) return false
+  return [6, 7, 8, 9].every(offset => (bytes[at + offset] ?? 0) < 0x80)
 }

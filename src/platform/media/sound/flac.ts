@@ -24,20 +24,25 @@ export function countFlac(bytes: Buffer): CountedSound | null {
     at += 4 + bytes.readUIntBE(at + 1, 3)
   }
   if (!isPlausibleRate(rate)) return null
-  let counted = 0
-  for (at = bytes.indexOf(0xff, at); at >= 0; at = bytes.indexOf(0xff, at)) {
+  return { seconds: notBelow(said / rate, flacSeconds(bytes.subarray(at), rate)), isCompact: false }
+}
+
+/** Returns the seconds of all frames in these bytes. `rate` is the sample rate of the stream. */
+export function flacSeconds(bytes: Buffer, rate: number): number {
+  let seconds = 0
+  for (let at = bytes.indexOf(0xff); at >= 0; at = bytes.indexOf(0xff, at)) {
     const frame = flacFrameAt(bytes, at, rate)
-    counted += frame?.seconds ?? 0
+    seconds += frame?.seconds ?? 0
     at += frame?.headBytes ?? 1
   }
-  return { seconds: notBelow(said / rate, counted), isCompact: false }
+  return seconds
 }
 
 /**
  * Returns the frame whose head is at this position. Null when there is no head with a correct checksum. `rate` is the sample rate of the
  * stream.
  */
-export function flacFrameAt(bytes: Buffer, at: number, rate: number): { readonly seconds: number; readonly headBytes: number } | null {
+function flacFrameAt(bytes: Buffer, at: number, rate: number): { readonly seconds: number; readonly headBytes: number } | null {
   if (at + 6 > bytes.length || bytes[at] !== 0xff || ((bytes[at + 1] ?? 0) & 0xfe) !== 0xf8) return null
   const sizes = bytes[at + 2] ?? 0
   const sizeCode = sizes >> 4

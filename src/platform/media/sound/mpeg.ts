@@ -81,6 +81,17 @@ export function countMpegFrames(bytes: Buffer): CountedSound | null {
   return framed * 2 < bytes.length ? null : { seconds, isCompact: true }
 }
 
+/** Returns the seconds of all frames of a packet. A decoder plays each frame of it, also where a container says that it is one. */
+export function mpegPacketSeconds(packet: Buffer): number {
+  let seconds = 0
+  for (let at = packet.indexOf(0xff); at >= 0 && at < packet.length; ) {
+    const frame = mpegFrameAt(packet, at)
+    seconds += frame?.seconds ?? 0
+    at = frame === null ? packet.indexOf(0xff, at + 1) : at + frame.length
+  }
+  return seconds
+}
+
 function firstFrame(bytes: Buffer): number | null {
   for (let at = bytes.indexOf(0xff); at >= 0 && at < leadMaxBytes; at = bytes.indexOf(0xff, at + 1)) {
     const frame = mpegFrameAt(bytes, at)

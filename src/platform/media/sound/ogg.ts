@@ -3,7 +3,7 @@
  * sender may have invented these positions.
  */
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
-import { flacFrameAt } from './flac.ts'
+import { flacSeconds } from './flac.ts'
 import { opusSeconds, VorbisPackets } from './packets.ts'
 
 /** Maximum number of streams of one file. A recorded radio programme has one stream for each song, and streams may also be parallel. */
@@ -81,7 +81,7 @@ class OggStream {
       this.#counting = { rate: packet.readUInt32LE(36), skipped: 0, heads: 2, isCompact: true, seconds: () => seconds }
     } else if (isCalled('\x7fFLAC') && packet.length >= 35) {
       const rate = packet.readUIntBE(27, 3) >> 4
-      this.#counting = { rate, skipped: 0, heads: 1, isCompact: false, seconds: next => flacFrameAt(next, 0, rate)?.seconds ?? 0 }
+      this.#counting = { rate, skipped: 0, heads: 1, isCompact: false, seconds: next => flacSeconds(next, rate) }
       this.isUnknownSound = !isPlausibleRate(rate)
     } else this.isUnknownSound = isCalled('\x01vorbis') || isCalled('Speex   ') || isCalled('OpusHead') || isCalled('PCM     ') || isCalled('CELT    ')
   }

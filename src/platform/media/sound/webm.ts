@@ -4,8 +4,8 @@
  */
 import { aacFrameSeconds, plainAacFrameSeconds } from './aac.ts'
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
-import { flacFrameAt } from './flac.ts'
-import { mpegFrameAt } from './mpeg.ts'
+import { flacSeconds } from './flac.ts'
+import { mpegPacketSeconds } from './mpeg.ts'
 import { opusSeconds, VorbisPackets } from './packets.ts'
 
 const ids = {
@@ -143,9 +143,9 @@ function countingOf({ codec, setup, rate, channels, bits, isPacked }: Track): ((
     const seconds = aacFrameSeconds(setup) ?? plainAacFrameSeconds(rate)
     return seconds === null ? null : () => seconds
   }
-  if (codec.startsWith('A_MPEG/L')) return packet => mpegFrameAt(packet, 0)?.seconds ?? 0
+  if (codec.startsWith('A_MPEG/L')) return mpegPacketSeconds
   if (!isPlausibleRate(rate)) return null
-  if (codec === 'A_FLAC') return packet => flacFrameAt(packet, 0, rate)?.seconds ?? 0
+  if (codec === 'A_FLAC') return packet => flacSeconds(packet, rate)
   const block = (channels * bits) / 8
   return codec.startsWith('A_PCM/') && block >= 1 ? packet => packet.length / block / rate : null
 }

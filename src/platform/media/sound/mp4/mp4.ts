@@ -2,9 +2,11 @@
  * MP4, M4A, MOV and 3GP. With AAC, MP3 or ALAC the tables state the number of frames, and the codec the length of each. With AMR or Opus each sample
  * says how long it is.
  */
+
 import { aacFrameSeconds, plainAacFrameSeconds } from '../aac.ts'
 import { amrSeconds } from '../amr.ts'
 import { type CountedSound, isPlausibleRate, notBelow } from '../bounds.ts'
+import { mpegPacketSeconds } from '../mpeg.ts'
 import { opusSeconds } from '../packets.ts'
 import { readTable, type SampleTables, samplesOf } from './mp4-samples.ts'
 
@@ -74,6 +76,8 @@ export function countMp4(bytes: Buffer): CountedSound | null {
     }
     longest = Math.max(longest, notBelow(seconds, counted))
     isCompact &&= codec.isCompact
+    // A sample that is longer than any frame holds several frames, which a decoder plays.
+    if (isCompact && codec.sampleSeconds === undefined && bytes.length > (frames + inFragments) * aacFrameMaxBytes) return null
   }
   return sound.length === 0 ? null : { seconds: longest, isCompact }
 }
@@ -122,10 +126,10 @@ function codecOf(table: Buffer): Codec | null {
   switch (entry.toString('latin1', 4, 8)) {
     case 'mp4a': {
       const at = entry.indexOf('esds', 36, 'latin1')
-      return compact(at < 0 ? plainAacFrameSeconds(rate) : describedFrameSeconds(entry.subarray(at + 8), rate))
+      return at < 0 ? compact(plainAacFrameSeconds(rate)) : describedCodec(entry.subarray(at + 8))
     }
     case '.mp3':
-      return compact(mp3FrameSeconds(rate))
+      return bySample(mpegPacketSeconds)
     case 'alac': {
       const at = entry.indexOf('alac', 36, 'latin1')
       if (at < 0 || at + 32 > entry.length) return null
@@ -143,15 +147,16 @@ function codecOf(table: Buffer): Codec | null {
   }
 }
 
+/** AAC: 6,144 bits for each of eight channels, and room for the tables and a picture. */
+const aacFrameMaxBytes = 8192
 const bySample = (sampleSeconds: (sample: Buffer) => number): Codec => ({ frameSeconds: 0, sampleSeconds, isCompact: true })
 const compact = (frameSeconds: number | null): Codec | null => (frameSeconds === null ? null : { frameSeconds, isCompact: true })
-const mp3FrameSeconds = (rate: number): number | null => (isPlausibleRate(rate) ? (rate >= 32_000 ? 1152 : 576) / rate : null)
 /** Object types of MP3 in a descriptor: MPEG 2 and MPEG 1 layer III. */
 const mp3Types: readonly number[] = [0x69, 0x6b]
 const aacTypes: readonly number[] = [0x40, 0x66, 0x67, 0x68]
 
-/** Reads the frame length from the descriptors of ISO 14496-1. Descriptor 3 contains 4, and 4 contains 5, which describes the codec. */
-function describedFrameSeconds(descriptors: Buffer, rate: number): number | null {
+/** Reads the codec from the descriptors of ISO 14496-1. Descriptor 3 contains 4, and 4 contains 5, which describes the codec. */
+function describedCodec(descriptors: Buffer): Codec | null {
   let content: number | null = null
   for (let at = 0; at + 2 <= descriptors.length; ) {
     const tag = descriptors[at]
@@ -167,9 +172,9 @@ function describedFrameSeconds(descriptors: Buffer, rate: number): number | null
       at = start + 3 + (flags & 0x80 ? 2 : 0) + address + (flags & 0x20 ? 2 : 0)
     } else if (tag === 4) {
       content = descriptors[start] ?? null
-      if (content !== null && mp3Types.includes(content)) return mp3FrameSeconds(rate)
+      if (content !== null && mp3Types.includes(content)) return bySample(mpegPacketSeconds)
       at = start + 13
-    } else if (tag === 5 && content !== null && aacTypes.includes(content)) return aacFrameSeconds(descriptors.subarray(start, start + length))
+    } else if (tag === 5 && content !== null && aacTypes.includes(content)) return compact(aacFrameSeconds(descriptors.subarray(start, start + length)))
     else at = start + length
   }
   return null
