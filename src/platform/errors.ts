@@ -175,6 +175,11 @@ export interface FailOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Longest message in characters. A message may quote what a caller has sent, which can have millions. */
+const messageMaxChars = 4000
+
+const boundedMessage = (message: string): string => (message.length <= messageMaxChars ? message : `${message.slice(0, messageMaxChars)}…`)
+
 /** An error that a client may see. Everything else that is thrown becomes `internal_error`. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
@@ -186,7 +191,7 @@ export class GatewayError extends Error {
 
   constructor(errorName: ErrorName, options: FailOptions = {}) {
     const entry: ErrorEntry = errorTable[errorName]
-    super(options.message ?? entry.message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(boundedMessage(options.message ?? entry.message), options.cause === undefined ? undefined : { cause: options.cause })
     this.errorName = errorName
     this.code = entry.code
     this.status = entry.status

@@ -67,6 +67,37 @@ const shapes: Readonly<Record<string, Shape>> = {
     status: 200,
     names: 'choices',
   },
+  'a long name of a tool': {
+    path: '/v1/responses',
+    body: () => `{"model":"test","input":"a","tools":[{"type":"function","name":"${fill('a.')}","parameters":{}}]}`,
+    status: 200,
+    names: 'output',
+  },
+  'a long name of a tool in a message': {
+    path: '/v1/messages',
+    body: () => `{"model":"test","max_tokens":9,${say},"tools":[{"name":"${fill('a.')}","input_schema":{}}]}`,
+    status: 200,
+    names: 'content',
+  },
+  'many addresses': {
+    path: chat,
+    body: () =>
+      `{"model":"test","messages":[{"role":"user","content":[{"type":"text","text":"a","url":["${Array(140_000).fill('https://a.b/c').join('","')}"]}]}]}`,
+    status: 400,
+    names: '2000 addresses',
+  },
+  'many members of the body': {
+    path: chat,
+    body: () => `{"model":"test",${say},${Array.from({ length: 9_900 }, (_, n) => `"k${n}":1`).join()}}`,
+    status: 400,
+    names: 'At most 500',
+  },
+  'a long type that the error repeats': {
+    path: '/v1/responses',
+    body: () => `{"model":"test","input":"a","tools":[{"type":"${fill('\\"')}","name":"a"}]}`,
+    status: 400,
+    names: 'are not offered here',
+  },
   management: { path: '/v1/me/agents', body: () => `{"name":"a","x":[${fill('{},', 900_000)}{}]}`, status: 400, names: '50000' },
   'management, nested': { path: '/v1/me/agents', body: () => `{"name":"a","x":${'['.repeat(4e5)}${']'.repeat(4e5)}}`, status: 400, names: '128' },
   MCP: { path: '/mcp', body: () => `[${fill('{"jsonrpc":"2.0","id":1,"method":"ping"},', 3_900_000)}{}]`, status: 400, names: '50000' },

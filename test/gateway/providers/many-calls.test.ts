@@ -4,6 +4,7 @@
  */
 import { describe, expect, test } from 'vitest'
 import { turnsOf } from '../../../src/gateway/providers/dialects/anthropic/anthropic-turns.ts'
+import { dataUrlOf } from '../../../src/gateway/providers/dialects/data-url.ts'
 import { contentsOf } from '../../../src/gateway/providers/dialects/gemini/gemini-contents.ts'
 import { inputItems } from '../../../src/gateway/providers/dialects/openai-responses/responses-input.ts'
 import { hubMessages } from '../../../src/gateway/wire/messages/request/hub-turns.ts'
@@ -82,5 +83,23 @@ describe('very many tool calls', () => {
       'picture',
       'y',
     ])
+  })
+})
+
+describe('very long names', () => {
+  const long = 'a.'.repeat(10_000_000)
+
+  test('HARD-01 the id of a call and the name of a tool are cut before they are changed', { timeout: 20_000 }, () => {
+    const { turns } = turnsOf([calling([long, `${long}b`]), result(long), result(`${long}b`)], dropped)
+    const ids = turns.flatMap(({ content }) => content.flatMap(block => (block['type'] === 'tool_use' ? [String(block['id'])] : [])))
+    expect(ids.map(id => id.length <= 300)).toEqual([true, true])
+    expect(new Set(ids).size).toBe(2)
+    expect(toolNamesOf({ tools: [{ name: long }] }).toUpstream(long)).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
+    expect(new ToolNames().hubName({ kind: 'function', namespace: null, name: long })).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
+  })
+
+  test('HARD-01 white space in the base64 of a data URL is removed in linear time', { timeout: 20_000 }, () => {
+    expect(dataUrlOf(`data:image/png;base64,${'A \n'.repeat(8_000_000)}`)?.base64).toBe('A'.repeat(8_000_000))
+    expect(dataUrlOf('data:image/png;base64,AAAA')?.base64).toBe('AAAA')
   })
 })

@@ -10,14 +10,42 @@ import { fileStoreHosts } from '../../providers/format-fields.ts'
 import type { Provider } from '../../providers/provider.ts'
 
 type Fields = Readonly<Record<string, unknown>>
-type Store = Pick<Provider, 'id' | 'baseUrl'>
+
+/** The most http addresses of a request that are compared with those of the provider. */
+const addressesMax = 2000
+
+/** The provider whose stored content is refused, and the number of addresses that were compared so far. */
+class Store {
+  readonly #isSandbox: boolean
+  readonly #host: string | undefined
+  #compared = 0
+
+  constructor({ id, baseUrl }: Pick<Provider, 'id' | 'baseUrl'>) {
+    this.#isSandbox = id === sandboxId
+    this.#host = urlOf(baseUrl)?.host
+  }
+
+  /** Counts an address. Throws `bad_request` when there are too many. */
+  count(): void {
+    if (++this.#compared > addressesMax)
+      throw fail('bad_request', { message: `The messages contain more than ${addressesMax} addresses. Send fewer in one request.` })
+  }
+
+  /** True when the provider's account can open the address. The sandbox has no accounts. */
+  has({ host, hostname }: URL): boolean {
+    if (host === this.#host) return !this.#isSandbox
+    const name = hostname.replace(/\.+$/, '')
+    return fileStoreHosts.some(known => name === known || name.endsWith(`.${known}`) || name.endsWith(`-${known}`))
+  }
+}
 
 /**
  * Refuses parts of messages (chat or messages format) that name a stored file or recording. Only the chat format has recordings of earlier
  * turns; a translation to another format drops them. Throws `bad_request`.
  */
-export function refuseStoredFiles({ messages }: Fields, store: Store, knowsAudio: boolean): void {
+export function refuseStoredFiles({ messages }: Fields, provider: Pick<Provider, 'id' | 'baseUrl'>, knowsAudio: boolean): void {
   if (!Array.isArray(messages)) return
+  const store = new Store(provider)
   for (let index = 0; index < messages.length; index++) {
     const message: unknown = messages[index]
     if (!isObject(message)) continue
@@ -31,8 +59,9 @@ export function refuseStoredFiles({ messages }: Fields, store: Store, knowsAudio
  * Refuses stored content in the items of the responses format: in parts of messages, in outputs of calls, and as pictures of earlier turns.
  * Throws `bad_request`.
  */
-export function refuseStoredItems({ input }: Fields, store: Store): void {
+export function refuseStoredItems({ input }: Fields, provider: Pick<Provider, 'id' | 'baseUrl'>): void {
   if (!Array.isArray(input)) return
+  const store = new Store(provider)
   for (let index = 0; index < input.length; index++) {
     const item: unknown = input[index]
     if (!isObject(item)) continue
@@ -91,19 +120,17 @@ const headMaxChars = 1024
  * store's. Data URLs and texts that are not addresses are sent. The sandbox has no accounts, so the pictures that it drew may be sent back to
  * it.
  */
-function isStoredAddress(address: unknown, { id, baseUrl }: Store): boolean {
+function isStoredAddress(address: unknown, store: Store): boolean {
   if (typeof address !== 'string') return false
   // Readers of addresses ignore white space, so white space must not hide a scheme. For data, which may be long, the beginning is enough.
   const head = address.slice(0, headMaxChars).replace(/\s+/g, '')
   if (!/^https?:/i.test(head)) return /^[a-z][a-z0-9+.-]*:\/\//i.test(head)
+  store.count()
   const start = /^https?:[\\/]*[^\\/?#]+(?=[\\/?#])/i.exec(head)?.[0]
   if (start === undefined && address.length > headMaxChars) return true
   const read = urlOf(start ?? head)
   // The provider may be able to read an address that cannot be read here.
-  if (read === null) return true
-  if (read.host === urlOf(baseUrl)?.host) return id !== sandboxId
-  const host = read.hostname.replace(/\.+$/, '')
-  return fileStoreHosts.some(known => host === known || host.endsWith(`.${known}`) || host.endsWith(`-${known}`))
+  return read === null || store.has(read)
 }
 
 function urlOf(text: string): URL | null {

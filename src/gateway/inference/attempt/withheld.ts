@@ -56,8 +56,11 @@ const nativeRules: Readonly<Record<NativeRequest['format'], FieldRules>> = {
 
 const none: readonly string[] = Object.freeze([])
 
-const without = (body: Fields, names: readonly string[]): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)))
+/** Returns an object without these members. It has one lookup a member, because a caller can send thousands. */
+export function without(body: Fields, names: readonly string[]): Record<string, unknown> {
+  const withheld = new Set(names)
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !withheld.has(name)))
+}
 
 const bytesWithout = (bytes: Buffer | null, names: readonly string[]): Buffer | null =>
   bytes === null ? null : editMembers(bytes, new Map(names.map(name => [name, undefined])))

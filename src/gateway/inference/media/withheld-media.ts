@@ -4,6 +4,7 @@ import type { SpeechCall, TranscriptionCall } from '../../providers/audio/audio-
 import { heldBack, imageFields, speechFields, transcriptionFields } from '../../providers/format-fields.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import type { ImageParams } from '../../wire/images.ts'
+import { without } from '../attempt/withheld.ts'
 
 const none: readonly string[] = Object.freeze([])
 
@@ -16,7 +17,7 @@ export function withheldSpeech(call: SpeechCall, { byok, route: { provider } }: 
       message: '"voice" names one that is stored at the provider, so it is for your own provider key only. Name one of its common voices.',
     })
   if (names.length === 0) return { call, dropped: none }
-  return { call: { ...call, body: Object.fromEntries(Object.entries(call.body).filter(([name]) => !names.includes(name))) }, dropped: names }
+  return { call: { ...call, body: without(call.body, names) }, dropped: names }
 }
 
 /** Returns a transcription call with the fields that may be sent. */
@@ -35,5 +36,5 @@ export function withheldParams(
 ): { readonly params: ImageParams; readonly dropped: readonly string[] } {
   const names = byok ? none : heldBack(params.others, imageFields, provider)
   if (names.length === 0) return { params, dropped: none }
-  return { params: { ...params, others: Object.fromEntries(Object.entries(params.others).filter(([name]) => !names.includes(name))) }, dropped: names }
+  return { params: { ...params, others: without(params.others, names) }, dropped: names }
 }

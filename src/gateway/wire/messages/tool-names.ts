@@ -33,7 +33,9 @@ export function toolNamesOf(body: Readonly<Record<string, unknown>>): ToolNames 
 const asTheyAre: ToolNames = { toUpstream: name => name, toClient: name => name }
 
 function changedName(name: string, isFree: (candidate: string) => boolean): string {
+  // A name may have millions of characters, so it is cut first.
   const start = name
+    .slice(0, keptChars)
     .replace(/[^a-zA-Z0-9_-]/g, '_')
     .replace(/^(?=[^a-zA-Z_])/, '_')
     .slice(0, keptChars)

@@ -9,3 +9,6 @@ export function textOf(value: unknown): string | null {
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
+
+/** Returns a type as an error message shows it. A caller can send one of any length. */
+export const shownType = (type: unknown): string => (typeof type === 'string' ? JSON.stringify(type.slice(0, 64)) : `${typeof type}`)

@@ -106,6 +106,7 @@ export function identityOfChoice(choice: unknown): ToolIdentity | null {
 const keyOf = ({ namespace, name }: ToolIdentity): string => JSON.stringify([namespace, name])
 
 function shortened(name: string, key: string): string {
+  // A name may have millions of characters, so it is cut first.
   const digest = createHash('sha256').update(key).digest('hex').slice(0, 8)
-  return `${name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, keptChars)}_${digest}`
+  return `${name.slice(0, keptChars).replace(/[^a-zA-Z0-9_-]/g, '_')}_${digest}`
 }

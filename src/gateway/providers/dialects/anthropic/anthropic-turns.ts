@@ -25,6 +25,8 @@ export interface Turns {
   readonly callsWithoutThinking: boolean
 }
 
+/** Longest id of a call. Providers make ids of about 30 characters, but a caller can send millions. */
+const idMaxChars = 256
 /** The first user turn of a request that has none. The provider requires one. */
 const opening: Block = { type: 'text', text: 'Continue.' }
 
@@ -123,7 +125,10 @@ class TurnWriter {
 
   /** Returns a unique id. The format accepts letters, digits, _ and -, and each id once. */
   #uniqueId(id: string): string {
-    const plain = readCallId(id).id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
+    const plain =
+      readCallId(id)
+        .id.slice(0, idMaxChars)
+        .replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
     let number = this.#nextNumbers.get(plain) ?? 2
     let unique = plain
     while (this.#ids.has(unique)) unique = `${plain}_${number++}`

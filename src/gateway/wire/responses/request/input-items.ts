@@ -1,7 +1,7 @@
 import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { JsonTexts } from '../../json/json-texts.ts'
-import { textOf } from '../json.ts'
+import { shownType, textOf } from '../json.ts'
 import { foreignThinkingName, thinkingOf } from '../reasoning.ts'
 import { identityOfCall, type ToolNames } from '../tool-names.ts'
 import { CallOutputs, isCall, isOutput } from './call-outputs.ts'
@@ -97,7 +97,7 @@ class InputReader {
         throw fail('unsupported_operation', { message: `"${at}" refers to a stored item, and nothing is stored here. Send the item itself.` })
       default:
         throw fail('unsupported_operation', {
-          message: `"${at}" is of type ${JSON.stringify(type)}, which is not offered here. Messages, reasoning, additional_tools, and calls of function, custom and tool_search tools with their outputs are.`,
+          message: `"${at}" is of type ${shownType(type)}, which is not offered here. Messages, reasoning, additional_tools, and calls of function, custom and tool_search tools with their outputs are.`,
         })
     }
   }

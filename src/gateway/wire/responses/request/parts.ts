@@ -1,6 +1,6 @@
 import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject } from '../../../../platform/values/json.ts'
-import { textOf } from '../json.ts'
+import { shownType, textOf } from '../json.ts'
 
 /**
  * Translates the content of messages and tool outputs of the Responses API to content of hub messages. Throws `bad_request` that names the place, and
@@ -37,7 +37,7 @@ function hubPart(part: unknown, at: string): JsonObject {
       return { type: 'input_audio', input_audio: part['input_audio'] }
     default:
       throw fail('unsupported_operation', {
-        message: `"${at}" is of type "${part['type']}", which is not offered here. Send input_text, input_image, input_file or input_audio.`,
+        message: `"${at}" is of type ${shownType(part['type'])}, which is not offered here. Send input_text, input_image, input_file or input_audio.`,
       })
   }
 }

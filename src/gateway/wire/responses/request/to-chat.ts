@@ -1,7 +1,7 @@
 import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { checkEffort } from '../../chat/reasoning-effort.ts'
-import { isGiven, textOf } from '../json.ts'
+import { isGiven, shownType, textOf } from '../json.ts'
 import { ToolNames, toolsOfItems } from '../tool-names.ts'
 import { readInput } from './input-items.ts'
 import { noteItemFields } from './item-fields.ts'
@@ -127,7 +127,7 @@ function addText(text: unknown, body: Record<string, unknown>, lost: Set<string>
     else if (type === 'json_object') body['response_format'] = { type }
     else if (type !== 'text')
       throw fail('unsupported_operation', {
-        message: `"text.format" of type ${JSON.stringify(type)} is not offered here; text, json_object and json_schema are.`,
+        message: `"text.format" of type ${shownType(type)} is not offered here; text, json_object and json_schema are.`,
       })
   }
   for (const name of Object.keys(others)) if (isGiven(others[name])) lost.add(`text.${name}`)

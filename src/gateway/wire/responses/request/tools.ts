@@ -50,7 +50,7 @@ function checkTool(tool: unknown, at: string): void {
 
 function unsupportedTool(type: string, at: string): Error {
   return fail('unsupported_operation', {
-    message: `Tools of type "${type}" ("${at}") are not offered here. Offer tools of type function, custom or namespace, or tool_search with "execution": "client", which the client runs.`,
+    message: `Tools of type "${type.slice(0, 64)}" ("${at}") are not offered here. Offer tools of type function, custom or namespace, or tool_search with "execution": "client", which the client runs.`,
   })
 }
 
@@ -134,7 +134,7 @@ export function checkToolChoice(choice: unknown): void {
   const type = isObject(choice) ? textOf(choice['type']) : null
   if (type === null) throw fail('bad_request', { message: '"tool_choice" must be "auto", "none", "required" or an object with a "type".' })
   if (!choiceTypes.includes(type))
-    throw fail('unsupported_operation', { message: `A tool_choice of type "${type}" is not offered here: tools of providers are not run.` })
+    throw fail('unsupported_operation', { message: `A tool_choice of type "${type.slice(0, 64)}" is not offered here: tools of providers are not run.` })
 }
 
 function allowedTools(choice: JsonObject, tools: readonly JsonObject[], names: ToolNames): { readonly choice: unknown; readonly tools: readonly JsonObject[] } {
