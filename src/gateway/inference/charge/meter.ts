@@ -381,7 +381,7 @@ export class Meter {
     const late = this.#late
     if (late !== null && (late.isCharged || hasLeft)) {
       this.#attempt = late.attempt
-      return late.isGuess ? this.#settleGuess(late.tokens, outcome, status) : this.settle(late.tokens, true, outcome, status)
+      return late.isGuess ? this.settleGuess(late.tokens, outcome, status) : this.settle(late.tokens, true, outcome, status)
     }
     return this.settle(noUsage, false, outcome, status)
   }
@@ -397,7 +397,7 @@ export class Meter {
     const { kind } = this.#input
     const { request } = this
     if (isUnknown) return this.settle(abandonedUsage(request, firstHoldTokens(kind, request, attempt.model), true), true, outcome, status)
-    return this.#settleGuess(this.#abandoned(), outcome, status)
+    return this.settleGuess(this.#abandoned(), outcome, status)
   }
 
   /**
@@ -416,7 +416,7 @@ export class Meter {
 
   /**
    * Returns what the called provider is taken to have made so far. For a stream that is within the hold. A whole reply can be longer than its hold,
-   * so `#settleGuess` asks the budgets.
+   * so `settleGuess` asks the budgets.
    */
   #abandoned(): TokenUsage {
     const { request } = this
@@ -426,7 +426,7 @@ export class Meter {
   }
 
   /** Settles a guess. The hold is first extended to it, and it is charged as far as the budgets cover it. Decision 0504 gives the reasons. */
-  #settleGuess(tokens: TokenUsage, outcome: Outcome, status: number): void | Promise<void> {
+  settleGuess(tokens: TokenUsage, outcome: Outcome, status: number): void | Promise<void> {
     const end = (isCovered: boolean): void | Promise<void> =>
       this.settle(isCovered ? tokens : { ...tokens, completionTokens: this.withinHold(tokens.completionTokens) }, true, outcome, status)
     const covered = this.extendTo(tokens)

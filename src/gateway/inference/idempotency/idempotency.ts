@@ -2,11 +2,12 @@
  * Idempotency keys. A charging call that is sent twice with one key is made and charged once. The end of a call is written in the transaction
  * that writes its usage, so the two always agree. Decision 0180 gives the reasons.
  */
-import { createHash, createHmac } from 'node:crypto'
+import { createHash, createHmac, type Hmac } from 'node:crypto'
 import type { Clock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError, type Db, type Tx } from '../../../platform/db/db.ts'
 import type { Call } from '../../../platform/endpoint.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
+import type { HeavyTurns } from '../../../platform/loop/heavy-turns.ts'
 import type { Principal } from '../../../platform/security/principal.ts'
 import { deriveKey } from '../../../platform/security/secrets.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
@@ -33,6 +34,8 @@ import { type KeyIdentity, KeyWaits } from './key-waits.ts'
 const keyLifeMs = 24 * 3600_000
 /** The time for which a second call waits for the first. */
 const waitMaxMs = 5000
+/** A longer body is read in parts of this size, one in each heavy turn. */
+const partBytes = 2 * 1024 * 1024
 /** The most calls in doubt that a list returns. */
 const inDoubtMax = 100
 /** The interval between deletions of expired keys. */
@@ -70,6 +73,7 @@ export interface IdempotencyDeps {
   readonly ids: Ids
   /** Returns the founder of an organisation. Absent when each organisation counts for itself. */
   readonly founderOf?: FounderOf
+  readonly heavyTurns: Pick<HeavyTurns, 'run'>
   readonly masterKey: Buffer
   /** Further keys under which a first call may have been recorded, while the master key is being changed. */
   readonly otherMasterKeys?: readonly Buffer[]
@@ -108,7 +112,7 @@ export class Idempotency {
   /** Serves a call that is charged in several events, whose sum is in `account`. A call that was charged but ended without an answer is not made again. */
   async onceInParts<T>(call: Call<Principal>, body: readonly (Buffer | string)[], serve: () => Promise<T>, account: PartsAccount): Promise<T> {
     if (call.idempotencyKey === undefined) return serve()
-    const ref = this.#refOf(call.idempotencyKey, call, body)
+    const ref = await this.#refOf(call.idempotencyKey, call, body)
     const reservedAt = await this.#reserve(ref, null, call)
     // A charged call is answered even when its key cannot be ended now. Such a key stays taken until it expires.
     const finish = (outcome: string): Promise<unknown> =>
@@ -147,7 +151,7 @@ export class Idempotency {
 
   async #keyed<T>(key: string, call: Call<Principal>, body: readonly (Buffer | string)[], serve: (idempotentCall: IdempotentCall) => Promise<T>): Promise<T> {
     const { ids, clock } = this.#deps
-    const ref = this.#refOf(key, call, body)
+    const ref = await this.#refOf(key, call, body)
     const idempotentCall: IdempotentCall = { eventId: ids.uuidv7(clock.nowMs()), dialed: false }
     const reservedAt = await this.#reserve(ref, idempotentCall.eventId, call)
     try {
@@ -158,19 +162,27 @@ export class Idempotency {
     }
   }
 
-  #refOf(key: string, { principal, path }: Call<Principal>, body: readonly (Buffer | string)[]): KeyRef {
+  async #refOf(key: string, call: Call<Principal>, body: readonly (Buffer | string)[]): Promise<KeyRef> {
+    const { principal } = call
     if (principal.kind === 'session') throw fail('invalid_api_key')
-    const macUnder = (macKey: Buffer): Buffer => {
-      const mac = createHmac('sha256', macKey).update(`${path ?? ''}\n`)
-      for (const part of body) mac.update(`${Buffer.byteLength(part)}\n`).update(part)
-      return mac.digest()
+    const { orgId } = principal
+    const macUnder = (macKey: Buffer): Hmac => createHmac('sha256', macKey).update(`${call.path ?? ''}\n`)
+    const mac = macUnder(this.#macKey)
+    const others = this.#otherMacKeys.map(macUnder)
+    const update = (bytes: Buffer | string): void => {
+      for (const each of [mac, ...others]) each.update(bytes)
+    }
+    for (const part of body) {
+      update(`${Buffer.byteLength(part)}\n`)
+      if (part.length <= partBytes) update(part)
+      else for (const piece of piecesOf(part)) await this.#deps.heavyTurns.run(orgId, () => update(piece), call.signal)
     }
     return {
-      orgId: principal.orgId,
+      orgId,
       principal: principal.kind === 'agent' ? `agent:${principal.agentId}` : `key:${principal.keyId}`,
       keyHash: createHash('sha256').update(key).digest(),
-      bodyMac: macUnder(this.#macKey),
-      otherMacs: this.#otherMacKeys.map(macUnder),
+      bodyMac: mac.digest(),
+      otherMacs: others.map(other => other.digest()),
     }
   }
 
@@ -272,4 +284,10 @@ function usageOf({ requestId, model, provider, promptTokens, completionTokens, c
     value_inr: inrFromUinr(valueUinr),
     outcome,
   }
+}
+
+/** Returns the bytes of a long part in pieces, each for one heavy turn. */
+function piecesOf(part: Buffer | string): readonly Buffer[] {
+  const bytes = typeof part === 'string' ? Buffer.from(part) : part
+  return Array.from({ length: Math.ceil(bytes.length / partBytes) }, (_, n) => bytes.subarray(n * partBytes, (n + 1) * partBytes))
 }

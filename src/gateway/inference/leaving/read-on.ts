@@ -1,11 +1,13 @@
 /** Ends streams without a reader: reads on to learn their usage, and decides their charge. */
 
+import type { Clock } from '../../../platform/clock.ts'
+import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
 import type { Meter } from '../charge/meter.ts'
 import type { StreamAnswer } from '../replies/answer.ts'
 import type { StreamHold } from '../stream/stream-hold.ts'
 import type { Departure } from './departure.ts'
-import { readOnMaxBytes, readOnMs } from './departures.ts'
+import { arrivedMostMs, arrivedQuietMs, readOnMaxBytes, readOnMs } from './departures.ts'
 
 /** The data by which a stream is charged. */
 export interface Charging {
@@ -25,6 +27,12 @@ export interface Charging {
 export type UnreadOutcome = 'cut' | 'client_gone' | 'upstream_broke'
 
 type Usage = ReturnType<StreamAnswer['adapter']['usage']>
+
+/** A stream whose caller has stopped reading: since when, in milliseconds of the monotonic clock, and the output tokens until then. */
+export interface Stall {
+  readonly sinceMs: number
+  readonly tokens: number
+}
 
 /**
  * Returns the assumed usage so far of a stream of a model with hidden thinking. That is the usage that the provider reported. Without a report
@@ -131,5 +139,59 @@ export async function readOn(answer: StreamAnswer, departure: Departure, deps: C
     // The stream broke off or was ended. The known usage is charged.
   } finally {
     departure.removeEventListener('abort', onAbort)
+  }
+}
+
+/**
+ * Settles a stream that ends while its caller does not read. Its provider went on meanwhile, so the bytes that have arrived are read first. When more
+ * bytes wait than can be read, the output is assumed from the time of the stall and the speed of the model. Decision 0765 gives the reasons.
+ */
+export async function settleStalled(answer: StreamAnswer, deps: Charging & { readonly clock: Clock }, stall: Stall, outcome: UnreadOutcome): Promise<void> {
+  const { adapter, body } = answer
+  const { meter, clock } = deps
+  const waitedMs = clock.monotonicMs() - stall.sinceMs
+  const tokensPerSecond = meter.tokensPerSecond(stall.tokens)
+  const isAllRead = adapter.finished || (await readArrived(answer, clock))
+  body.destroy()
+  if (meter.ended) return
+  if (adapter.reported) return settleUnread(answer, deps, outcome)
+  const usage = untoldUsage(answer, deps)
+  const assumedTokens = isAllRead ? 0 : Math.floor(stall.tokens + (waitedMs * tokensPerSecond) / 1000)
+  await meter.settleGuess(withOutput(usage, assumedTokens), outcome, 200)
+}
+
+/** Reads what a provider has sent and nobody has taken. Returns true when nothing more had arrived. It never throws. */
+async function readArrived({ adapter, rest, body, held }: StreamAnswer, clock: Clock): Promise<boolean> {
+  const endMs = clock.monotonicMs() + arrivedMostMs
+  let leftBytes = readOnMaxBytes
+  try {
+    while (!adapter.finished && !adapter.failed) {
+      if (leftBytes <= 0 || clock.monotonicMs() > endMs) return false
+      const next: IteratorResult<Uint8Array> = await unlessQuiet(rest.next(), body, clock)
+      if (next.done === true || next.value.byteLength === 0) break
+      leftBytes -= next.value.byteLength
+      adapter.push(next.value)
+      if (held.keeps(adapter.heldBytes) !== null) return false
+    }
+    return true
+  } catch {
+    // The provider broke off. What it sent before is read.
+    return true
+  }
+}
+
+/** Makes a read that waits return an empty chunk when nothing comes. Bytes that came while the event loop was busy are read before. */
+async function unlessQuiet<T>(read: Promise<T>, body: StreamAnswer['body'], clock: Clock): Promise<T> {
+  let isPending = true
+  const stop = clock.after(arrivedQuietMs, () => {
+    void nextTurn().then(() => {
+      if (isPending) body.nudge()
+    })
+  })
+  try {
+    return await read
+  } finally {
+    isPending = false
+    stop()
   }
 }

@@ -5,7 +5,7 @@ import type { StreamPump, StreamSink } from '../../../platform/loop/stream-sink.
 import type { StreamFault } from '../../wire/chat/chat-stream.ts'
 import { EmptyLinesError } from '../../wire/sse/sse-lines.ts'
 import { tokensOfChars } from '../charge/estimate.ts'
-import { type Charging, leftUsage, readOn, settleUnread, type UnreadOutcome } from '../leaving/read-on.ts'
+import { type Charging, leftUsage, readOn, type Stall, settleStalled, settleUnread, type UnreadOutcome } from '../leaving/read-on.ts'
 import { type StreamAnswer, takeFirst } from '../replies/answer.ts'
 import { noRoomEnd } from '../replies/no-room.ts'
 import { endOfCut, faultOf, type StreamEnd } from './stream-end.ts'
@@ -28,6 +28,8 @@ interface Relay extends RelayDeps {
   isSilent: boolean
   /** True while all output is sent and the provider's next bytes are awaited. */
   isWaiting: boolean
+  /** Set while the client has no room for the output that has arrived. */
+  stall: Stall | null
   /** Ends the stream from outside while the provider's bytes are awaited. */
   end: (end: StreamEnd) => void
 }
@@ -42,7 +44,7 @@ export interface RelayedStream {
 
 /** Returns the relay of a stream. It starts with `pump`. */
 export function relayStream(answer: StreamAnswer, given: RelayDeps): RelayedStream {
-  const deps: Relay = { ...given, broke: false, isSilent: false, isWaiting: false, end: () => {} }
+  const deps: Relay = { ...given, broke: false, isSilent: false, isWaiting: false, stall: null, end: () => {} }
   const keepAlive = (): Uint8Array | null => {
     // After the caller has left, the hold is not extended any more.
     if (!deps.isWaiting || deps.departure?.hasLeft === true) return null
@@ -85,10 +87,12 @@ async function relay(answer: StreamAnswer, deps: Relay, sink: StreamSink): Promi
       }
       const covered = lane.covered()
       if (!lane.send()) {
+        deps.stall = { sinceMs: deps.clock.monotonicMs(), tokens: tokensOfChars(adapter.outputChars) }
         await sink.room()
         lane.isFull = false
       }
       if (sink.isGone) return
+      deps.stall = null
       if (covered !== true && (covered === false || !(await covered))) cutter.end(deps.hold.refusal)
       if (cutter.frame !== null) break
       if (cutter.wanted !== null && (adapter.atBoundary || cutter.expired)) break
@@ -186,6 +190,8 @@ async function settleBehind(answer: StreamAnswer, deps: Relay, cutter: Cutter): 
   const { meter, departure } = deps
   try {
     if (!meter.ended && departure !== null) await readOn(answer, departure, deps)
+    const isFollowed = departure?.hasLeft === true && deps.thinksUnseen
+    if (!isFollowed) await cutter.settleStall(outcomeBehind(answer, deps, cutter))
     answer.body.destroy()
     if (!meter.ended) await settleUnread(answer, deps, outcomeBehind(answer, deps, cutter))
   } finally {
@@ -249,6 +255,7 @@ class Cutter {
   readonly #deps: Relay
   #stopTimer: (() => void) | null = null
   #finished: Promise<void> | null = null
+  #stallEnd: Promise<void> | null = null
 
   constructor(answer: StreamAnswer, deps: Relay) {
     this.#answer = answer
@@ -271,7 +278,7 @@ class Cutter {
     if (hasLeft()) {
       this.frame = adapter.fail(faultOf(end))
       body.nudge()
-    } else if (adapter.atBoundary) body.destroy()
+    } else if (adapter.atBoundary && this.#deps.stall === null) body.destroy()
     this.#stopTimer = clock.after(finishEventMs, () => this.#expire())
   }
 
@@ -282,9 +289,22 @@ class Cutter {
       return
     }
     this.expired = true
-    this.#answer.body.destroy()
     // A charge that cannot be committed now is in the journal.
-    if (!this.#deps.meter.ended) settleUnread(this.#answer, this.#deps, 'cut').catch(() => undefined)
+    this.#settleExpired().catch(() => undefined)
+  }
+
+  async #settleExpired(): Promise<void> {
+    await this.settleStall('cut')
+    this.#answer.body.destroy()
+    if (!this.#deps.meter.ended) await settleUnread(this.#answer, this.#deps, 'cut')
+  }
+
+  /** Settles a call whose caller does not read, once. It does nothing for other calls. */
+  async settleStall(outcome: UnreadOutcome): Promise<void> {
+    const { stall, meter } = this.#deps
+    if (meter.ended || stall === null) return
+    this.#stallEnd ??= settleStalled(this.#answer, this.#deps, stall, outcome)
+    await this.#stallEnd
   }
 
   /** Follows the provider and settles, once. */
@@ -301,7 +321,8 @@ class Cutter {
     const reason: unknown = this.#deps.signal.reason
     if (this.#deps.departure?.hasLeft === true) this.#answer.body.destroy()
     else if (reason instanceof CallCutError) this.end(endOfCut(reason))
-    else if (this.wanted === null) this.#answer.body.destroy()
+    // What has arrived for a caller who did not read is counted first.
+    else if (this.wanted === null && this.#deps.stall === null) this.#answer.body.destroy()
   }
 
   dispose(): void {
