@@ -117,6 +117,16 @@ describe.each([
     expect((await charged()).at(-1)).toEqual({ kind: 'responses', outcome: 'cut' })
   })
 
+  test('ends Codex with the error, and it does not wait, when the budget of its agent was spent before', async () => {
+    const agent = await app.newAgent(`spent before ${model}`)
+    await app.setBudget('agent', agent.id, 0.000001)
+    const { code, stderr } = await codex(model, 'go on', agent.token)
+    expect(code).not.toBe(0)
+    expect(stderr).toContain('Quota exceeded')
+    expect(stderr).not.toContain('Reconnecting')
+    expect(upstream().requests).toHaveLength(0)
+  })
+
   test('ends Codex with the error, and it does not try again, when its agent is revoked', async () => {
     const agent = await app.newAgent(`revoked ${model}`)
     upstream().script({ holdAfterChunks: 3 })

@@ -28,6 +28,23 @@ const ask = (body: object, headers: Record<string, string> = {}) =>
 const sentToAlpha = () => app.alpha.requests.at(-1)?.json ?? {}
 const sentToResp = () => app.others.resp.requests.at(-1)?.json ?? {}
 
+test('a spent budget is 429 with the type insufficient_quota, so that clients of this API do not wait for its end', async () => {
+  const agent = await app.newAgent('spent')
+  await app.setBudget('agent', agent.id, 0.000001)
+  const call = (path: string, body: object) => app.call('POST', path, { model: 'openai-model', ...body }, { token: agent.token })
+  await call('/v1/responses', { input: 'Hello' })
+  const refused = await call('/v1/responses', { input: 'Hello', stream: true })
+  expect([refused.status, refused.json.error.code, refused.json.error.type, refused.headers.get('x-should-retry')]).toEqual([
+    429,
+    'agent_budget_exceeded',
+    'insufficient_quota',
+    'false',
+  ])
+  expect(refused.json.scope).toBe('agent')
+  const inChat = await call('/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] })
+  expect([inChat.status, inChat.json.error.type]).toEqual([429, 'rate_limit_error'])
+})
+
 type Events = readonly OpenAI.Responses.ResponseStreamEvent[]
 async function streamed(body: object): Promise<Events> {
   const events: OpenAI.Responses.ResponseStreamEvent[] = []

@@ -98,6 +98,7 @@ function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
 const keySchemes: Record<'all' | NonNullable<Binding['row']['clients']>, Json[]> = {
   all: [{ bearer: [] }],
   anthropic: [{ bearer: [] }, { messagesKey: [] }, { anthropicKey: [] }],
+  responses: [{ bearer: [] }],
   oauth: [{ bearer: [] }, { basic: [] }],
 }
 

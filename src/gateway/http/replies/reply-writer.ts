@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { type AnyRow, Reply, type ReplyBody } from '../../../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../../../platform/errors.ts'
 import { messagesErrorBody } from '../../wire/messages/reply/error-body.ts'
+import { responsesErrorBody } from '../../wire/responses/reply/error-body.ts'
 import { endsConnection, endWith } from '../linger.ts'
 import { notStored, oauthErrorBody } from '../oauth-wire.ts'
 import type { UnreadReplies, UnreadReply } from '../unread-replies.ts'
@@ -177,6 +178,8 @@ function errorBody(error: GatewayError, { clients }: Pick<AnyRow, 'clients'>): u
   switch (clients) {
     case 'anthropic':
       return messagesErrorBody(error.toBody(), error.status)
+    case 'responses':
+      return responsesErrorBody(error.toBody(), error.toHeaders()['x-should-retry'] !== 'false')
     case 'oauth':
       return oauthErrorBody(error)
     case undefined:

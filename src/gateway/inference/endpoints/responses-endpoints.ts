@@ -50,6 +50,7 @@ export const responsesEndpoints = {
     output: responseSchema,
     errors: [...charging, 'unsupported_operation'],
     inference: true,
+    clients: 'responses',
     handle: ({ inference }, { body }, call): Promise<Reply> => inference.responses(body, call),
   }),
 }
