@@ -92,6 +92,12 @@ const shapes: Readonly<Record<string, Shape>> = {
     status: 400,
     names: 'At most 500',
   },
+  'a long prediction': {
+    path: chat,
+    body: () => `{"model":"test",${say},"prediction":{"type":"content","content":"${fill('\\n')}"}}`,
+    status: 200,
+    names: 'choices',
+  },
   'a long type that the error repeats': {
     path: '/v1/responses',
     body: () => `{"model":"test","input":"a","tools":[{"type":"${fill('\\"')}","name":"a"}]}`,

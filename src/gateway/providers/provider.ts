@@ -8,7 +8,7 @@ export type DialectId = 'openai' | 'openai-responses' | 'anthropic' | 'gemini'
  * Small deviations from a dialect that a catalog row may list. `cache-control` means that the provider accepts cache marks. `echo-reasoning` means
  * that it requires the thinking of earlier turns. A vendor that needs more than two deviations gets a dialect of its own.
  */
-export type Quirk = 'no-stream-usage' | 'system-as-user' | 'max-completion-tokens' | 'cache-control' | 'echo-reasoning'
+export type Quirk = 'no-stream-usage' | 'system-as-user' | 'max-completion-tokens' | 'cache-control' | 'echo-reasoning' | 'limit-excludes-thinking'
 
 /** How audio is requested from the provider. */
 export type AudioStyleId = 'openai'

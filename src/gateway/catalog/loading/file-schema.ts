@@ -72,7 +72,7 @@ export const providerEntry = z.strictObject({
       "What reading a file costs beside its tokens on the platform's key. file-parser: its plugin of that name is told to use an engine without a fee. unpriced: the price is not known, so a file needs a model with the modality file, or an own key. Default: nothing.",
     ),
   quirks: z
-    .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens', 'cache-control', 'echo-reasoning']))
+    .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens', 'cache-control', 'echo-reasoning', 'limit-excludes-thinking']))
     .optional()
     .describe('Small deviations from the dialect.'),
   api_key_env: z

@@ -48,22 +48,44 @@ export function usageBoundsOf(request: ParsedRequest, attempt: Attempt, hasOutpu
   const readTokens = promptTokens - (promptMedia?.tokens ?? 0) - (promptUnreadTokens ?? 0)
   const textMin = Math.max(0, Math.ceil((readTokens * bytesPerToken - tellingSlackChars) / charsPerTokenMax))
   const promptMinTokens = byok ? Math.min(1, textMin) : textMin
-  const outputMaxTokens = hasOutput ? (maxTokens ?? (model.maxOutputTokens ?? windowTokens) * answers) : 0
+  const limitTokens = thinksBeyondLimit(attempt) ? null : maxTokens
+  const outputMaxTokens = hasOutput ? (limitTokens ?? (model.maxOutputTokens ?? windowTokens) * answers) : 0
   return {
     promptTokens,
     promptMinTokens,
     promptMaxTokens,
     outputMaxTokens,
-    isAsked: maxTokens !== null,
+    isAsked: limitTokens !== null,
     thinksUnseen: thinksUnseen(request, model),
     predictedTokens: predictedTokensOf(request),
   }
 }
 
+/** True when the limit of the provider bounds the answer only, and thinking comes beside it. */
+export const thinksBeyondLimit = ({ route: { provider } }: Attempt): boolean => provider.quirks.includes('limit-excludes-thinking')
+
 /** Returns the most tokens of a `prediction`. Tokens that the model rejects are charged as output, but the caller does not see them. */
 function predictedTokensOf({ native: { format, body } }: ParsedRequest): number {
   const prediction = format === 'openai' ? body['prediction'] : undefined
-  return prediction === undefined || prediction === null ? 0 : Buffer.byteLength(JSON.stringify(prediction))
+  if (prediction === undefined || prediction === null) return 0
+  if (typeof prediction !== 'object') return bytesOf(prediction)
+  let bytes = predictionBytes.get(prediction)
+  if (bytes === undefined) {
+    bytes = bytesOf(prediction)
+    predictionBytes.set(prediction, bytes)
+  }
+  return bytes
+}
+
+/** The bytes of each prediction that was looked at. A prediction may have 30 MB, and each look at a usage asks for it. */
+const predictionBytes = new WeakMap<object, number>()
+
+/** Returns about the bytes of the JSON of a value: its texts and names, and a few for each value. */
+function bytesOf(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value) + 2
+  if (typeof value !== 'object' || value === null) return 8
+  if (Array.isArray(value)) return value.reduce<number>((sum, each) => sum + bytesOf(each) + 1, 2)
+  return Object.entries(value).reduce((sum, [name, each]) => sum + Buffer.byteLength(name) + bytesOf(each) + 4, 2)
 }
 
 /** Returns true when the figures are plausible for any reply of at most `charsMax` characters, so that the reply need not be counted. */
