@@ -25,9 +25,10 @@ function wholeBanner({ baseUrl, app, firstRun }: RunningGateway, workers: number
   const model = app.exampleModel()
   const where = `Brigade ${version} listens on ${baseUrl}  (${app.describe()}${workers === 1 ? '' : `; ${workers} workers`})\n`
   if (firstRun === null)
-    return `${where}Keys and tokens were printed by the first start. In the folder in which you started it:
-  a new key   npx brigade admin key --org <id>
-  to sign in  npx brigade admin sign-in --email <address>
+    return `${where}Brigade shows keys and tokens only when it makes them. In the folder in which you started it:
+  a first organisation  npx brigade admin create --email <address> --org <name>
+  a new key             npx brigade admin key --org <id>
+  to sign in            npx brigade admin sign-in --email <address>
 `
   return `${where}
 A first organisation was made, owned by ${firstRun.email}. These secrets are shown once and stored hashed:

@@ -59,9 +59,10 @@ async function callsOf(client: GatewayClient, { failed, agent, model, request }:
 }
 
 /** Returns a function that prints calls: as JSON, one on each line, or as a table whose columns stay the same while it follows. */
-function printer({ json, follow }: LogsFlags, first: readonly LoggedCall[]): (calls: readonly LoggedCall[]) => void {
+function printer({ json, follow, failed }: LogsFlags, first: readonly LoggedCall[]): (calls: readonly LoggedCall[]) => void {
   if (json === true) return calls => calls.forEach(printJson)
-  if (first.length === 0 && follow !== true) return () => printLine('There is no call yet.')
+  const nothing = failed === true ? 'No call has failed. Calls that Brigade refused, by a budget or a pause, are not listed.' : 'There is no call yet.'
+  if (first.length === 0 && follow !== true) return () => printLine(nothing)
   let isFirst = true
   return calls => {
     const [head = '', ...lines] = linesOf(calls)
