@@ -51,7 +51,13 @@ test('a path outside of the folder, a link, a wrong size and an incomplete archi
     await expect(unpackArchive(Buffer.concat([archive, end]), within)).rejects.toThrow('damaged')
   expect(existsSync(join(folder, 'outside'))).toBe(false)
   await expect(unpackArchive(Buffer.concat([entry('link', '', { type: '2' }), end]), within)).rejects.toThrow('type 2')
-  for (const archive of [entry('1', 'x').subarray(0, 512), entry('1', 'x', { size: 5000 }), entry('1', 'x', { size: Number.NaN })])
+  for (const archive of [
+    entry('1', 'x'),
+    Buffer.concat([entry('1', 'x'), end.subarray(0, 100)]),
+    entry('1', 'x').subarray(0, 512),
+    entry('1', 'x', { size: 5000 }),
+    entry('1', 'x', { size: Number.NaN }),
+  ])
     await expect(unpackArchive(archive, within)).rejects.toThrow('damaged')
   await expect(unpackArchive(gzipSync(entry('1', 'x')).subarray(0, 20), within)).rejects.toThrow()
 })

@@ -27,14 +27,16 @@ export async function unpackArchive(archive: Uint8Array, folder: string): Promis
     mkdirSync(path, { recursive: true, mode: 0o700 })
     made.add(path)
   }
-  // The archive ends with empty blocks.
-  for (let at = 0; at + blockBytes <= bytes.length && bytes[at] !== 0; ) {
+  for (let at = 0; ; ) {
     const head = bytes.subarray(at, at + blockBytes)
+    if (head.length !== blockBytes) throw damaged()
+    // A complete archive ends with empty blocks.
+    if (head[0] === 0) return
     const [begin, prefix, type] = [textAt(head, 0, 100), textAt(head, 345, 155), textAt(head, 156, 1)]
     const size = Number.parseInt(textAt(head, 124, 12).trim(), 8)
     const path = join(folder, prefix, begin)
     const content = bytes.subarray(at + blockBytes, at + blockBytes + size)
-    if (!`${path}${sep}`.startsWith(`${join(folder)}${sep}`) || content.length !== size) throw new Error('the archive of the database is damaged')
+    if (!`${path}${sep}`.startsWith(`${join(folder)}${sep}`) || content.length !== size) throw damaged()
     if (type === typeFolder) makeFolder(path)
     else if (typesOfFile.has(type)) {
       makeFolder(dirname(path))
@@ -43,6 +45,8 @@ export async function unpackArchive(archive: Uint8Array, folder: string): Promis
     at += blockBytes + Math.ceil(size / blockBytes) * blockBytes
   }
 }
+
+const damaged = (): Error => new Error('the archive of the database is damaged')
 
 /** Returns a text of a head, which ends at a zero byte or at its length. */
 function textAt(head: Buffer, at: number, length: number): string {
