@@ -10,7 +10,7 @@ RUN npm ci --omit=dev
 COPY tsconfig.json ./
 COPY scripts scripts
 COPY src src
-RUN node scripts/build.mjs
+RUN node scripts/build.mjs --without-types
 
 FROM node:22-slim
 WORKDIR /app

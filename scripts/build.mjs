@@ -1,9 +1,10 @@
 /**
- * Compiles the server of src/ to dist/ with tsc, and concurrently the web console of src/console to dist/console with Vite. Each is built only when its sources
+ * Compiles the server of src/ to dist/, and concurrently the web console of src/console to dist/console with Vite. Each is built only when its sources
  * changed. A build makes a new folder next to the old one, and replaces the old one only when the new one is complete. So a build that fails does not change
  * dist/, and a process that starts meanwhile never sees an incomplete dist/.
  *
- * A build for a person who only starts a gateway neither checks types nor writes them, because that is most of its time. Decision 0764 says why.
+ * A build for a person who only starts a gateway neither checks types nor writes them, and needs no TypeScript. `--without-types` makes such a build. Decisions
+ * 0764 and 0808 say why.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -19,7 +20,7 @@ const builtConsole = join(dist, 'console')
 
 /** The two parts of the build: the files that each reads, and the folder that it writes. The stamp in that folder says what it was made from. */
 const parts = {
-  server: { folder: dist, reads: ['tsconfig.json', 'package-lock.json', 'src'], skips: consoleFolder },
+  server: { folder: dist, reads: ['tsconfig.json', 'package-lock.json', 'scripts/strip-types.mjs', 'src'], skips: consoleFolder },
   console: { folder: builtConsole, reads: ['package-lock.json', 'scripts/build-console.mjs', 'src/console'], skips: null },
 }
 const stampIn = folder => join(folder, '.built-from')
@@ -81,12 +82,25 @@ async function addTemplate(fresh) {
   else await isGood([join(root, 'scripts', 'database-template.mjs'), file])
 }
 
-/** Compiles the server into a folder. Resolves with whether the sources compile. The terminal then shows the output of tsc. */
-function compileServer(fresh, types) {
-  const packageJson = createRequire(join(root, 'package.json')).resolve('typescript/package.json')
-  const tsc = join(dirname(packageJson), JSON.parse(readFileSync(packageJson, 'utf8')).bin.tsc)
-  const flags = [...(types ? [] : ['--noCheck', '--declaration', 'false']), ...(keepsOutput ? ['--pretty'] : [])]
-  return isGood([tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError', ...flags])
+/** Compiles the server into a folder. Resolves with whether the sources compile. The terminal then shows the output of the compiler. */
+async function compileServer(fresh, types) {
+  if (!types) return await isGood([join(root, 'scripts', 'strip-types.mjs'), fresh])
+  const tsc = pathOfTsc()
+  if (tsc === null) {
+    console.error('A build with types needs TypeScript. Run npm ci first, or build with --without-types.')
+    return false
+  }
+  return await isGood([tsc, '-p', join(root, 'tsconfig.json'), '--outDir', fresh, '--noEmitOnError', ...(keepsOutput ? ['--pretty'] : [])])
+}
+
+/** Returns the path of tsc. Null in a checkout that only runs. */
+function pathOfTsc() {
+  try {
+    const packageJson = createRequire(join(root, 'package.json')).resolve('typescript/package.json')
+    return join(dirname(packageJson), JSON.parse(readFileSync(packageJson, 'utf8')).bin.tsc)
+  } catch {
+    return null
+  }
 }
 
 /** Runs node on this terminal. Resolves with whether it ended with exit code 0. */
@@ -158,5 +172,5 @@ export async function build({ types = true } = {}) {
 }
 
 runAsMain(import.meta.url, async () => {
-  process.exitCode = (await build()) ? 0 : 1
+  process.exitCode = (await build({ types: !process.argv.includes('--without-types') })) ? 0 : 1
 })

@@ -127,11 +127,11 @@ async function install(present, tools) {
 }
 
 /**
- * Makes the checkout ready, with `tools` also for tests and checks. With `types` the build has its types checked and written. Ends the process with exit
- * code 1 when this fails.
+ * Makes the checkout ready, with `tools` also for tests and checks. With `types` the build has its types checked and written, which needs the tools. Ends the
+ * process with exit code 1 when this fails.
  */
 export async function ensure({ tools = false, types = tools } = {}) {
-  await ensureInstalled({ tools })
+  await ensureInstalled({ tools: tools || types })
   if (isBuilt({ types })) return
   if (!(await step({ doing: 'Building', plain: 'Building ...', done: isGood => (isGood ? 'Built' : null) }, () => build({ types })))) {
     console.error('The build failed. Nothing was started.')

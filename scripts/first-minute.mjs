@@ -4,17 +4,18 @@
  * with their bars and a verdict, and ends with exit code 1 when one is over its bar. The parts are exported for the test.
  */
 import { execFile, spawn } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { ensure } from './ensure.mjs'
+import { packStaged, stagePackage } from './pack.mjs'
 import { root, runAsMain } from './paths.mjs'
 
 const run = promisify(execFile)
 
 /** The longest times to the answered chat, in milliseconds. */
-export const bars = { packedMs: 20_000, cloneMs: 40_000 }
+export const bars = { packedMs: 20_000, cloneMs: 30_000 }
 
 /** A start that takes longer than this failed. */
 const startDeadlineMs = 240_000
@@ -62,20 +63,16 @@ export async function copyClone(to) {
 }
 
 /**
- * Packs the present state. `change` may change the copy before it is packed. dist/ of this checkout must be built. Resolves with the path of the file.
+ * Packs the present state. `change` may change the content of the package before. dist/ of this checkout must be built with types. A later call for the same
+ * folder uses the content of the first call. Resolves with the path of the file.
  * @param {string} folder
- * @param {(copy: string) => void} [change]
+ * @param {(staged: string) => void} [change]
  */
 export async function packed(folder, change = () => {}) {
-  const copy = join(folder, 'to-pack')
-  rmSync(copy, { recursive: true, force: true })
-  await copyClone(copy)
-  cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true })
-  change(copy)
-  const into = mkdtempSync(join(folder, 'packed-'))
-  await npm(['pack', '--ignore-scripts', '--pack-destination', into], copy, process.env)
-  const [name] = readdirSync(into)
-  return join(into, name)
+  const staged = join(folder, 'to-pack')
+  if (!existsSync(staged)) await stagePackage(staged)
+  change(staged)
+  return await packStaged(staged, mkdtempSync(join(folder, 'packed-')))
 }
 
 /** Starts a command and resolves when its gateway listens, with its address, the key if it prints one, and a function that ends it. */

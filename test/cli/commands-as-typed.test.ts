@@ -1,5 +1,5 @@
 /** The commands as separate processes, on the embedded database of a running gateway. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TestBrowser } from '../harness/browser.ts'
@@ -102,11 +102,23 @@ describe('brigade commands as processes', () => {
         expect(await ended, shown()).toBe(0)
         return shown()
       }
-      const address = join(home, 'address')
-      const shown = await opened(`echo "$1" > '${address}'`)
-      expect(readFileSync(address, 'utf8')).toContain(`${gateway.baseUrl}/auth/link?token=`)
+      const argument = join(home, 'argument')
+      const shown = await opened(`echo "$@" > '${argument}'`)
+      // Every user of a computer sees the arguments of a process, so the link is in a page that only its owner can read.
+      const page = readFileSync(argument, 'utf8').trim()
+      expect(page).toBe(join(home, '.config', 'brigade', 'brigade-open.html'))
+      expect(statSync(page).mode & 0o777).toBe(0o600)
+      const link = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(readFileSync(page, 'utf8'))?.[1] ?? ''
+      expect(link).toMatch(new RegExp(`^${gateway.baseUrl}/auth/link\\?token=[^<>&"]+$`))
+      expect((await new TestBrowser().open(link)).text).toContain('owner@localhost')
       expect([shown.includes(`Opened ${gateway.baseUrl}/console in the browser.`), shown.includes('token=')]).toEqual([true, false])
       expect(await opened('exit 3')).toContain(`${gateway.baseUrl}/auth/link?token=`)
+      // A browser from a snap cannot read hidden folders.
+      const ofSnap = join(home, 'snap', 'firefox', 'common')
+      mkdirSync(ofSnap, { recursive: true })
+      writeFileSync(join(home, 'xdg-settings'), '#!/bin/sh\necho firefox_firefox.desktop\n', { mode: 0o755 })
+      await opened(`echo "$@" > '${argument}'`)
+      if (process.platform === 'linux') expect(readFileSync(argument, 'utf8').trim()).toBe(join(ofSnap, 'brigade-open.html'))
     },
     60_000,
   )

@@ -16,8 +16,8 @@ export interface InTerminal {
   raw(): string
   /** The lines that a person reads now: without styles, and without lines that were replaced. */
   lines(): string[]
-  /** Waits for a text among the lines. Rejects when the program ends before. */
-  shows(text: string): Promise<void>
+  /** Waits for a text among the lines, by default for 90 s. Rejects when the program ends before. */
+  shows(text: string, withinMs?: number): Promise<void>
   /** Presses Ctrl-C and resolves with the exit code. */
   interrupt(): Promise<number | null>
   /** Resolves with the exit code. */
@@ -55,8 +55,8 @@ export function inTerminal(words: readonly string[], { env, cwd, columns = 100 }
   return {
     raw: () => text,
     lines,
-    async shows(wanted) {
-      await until(() => isOver || lines().some(line => line.includes(wanted)), `"${wanted}" in the terminal, which shows:\n${text}`, 90_000)
+    async shows(wanted, withinMs = 90_000) {
+      await until(() => isOver || lines().some(line => line.includes(wanted)), `"${wanted}" in the terminal, which shows:\n${text}`, withinMs)
       if (!lines().some(line => line.includes(wanted))) throw new Error(`the program ended without "${wanted}":\n${text}`)
     },
     interrupt() {

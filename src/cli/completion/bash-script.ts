@@ -1,4 +1,9 @@
 import type { TreeCommand } from './completion-tree.ts'
+import { knownPaths, optionValues } from './shell-cases.ts'
+
+/** Offers the files of the current folder. */
+const files = 'compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur"))'
+const listed = (choices: readonly string[]): string => `COMPREPLY=($(compgen -W '${choices.join(' ')}' -- "$cur"))`
 
 /** Returns the completion script for bash 3.2 and newer. */
 export function bashScript(tree: readonly TreeCommand[]): string {
@@ -16,7 +21,7 @@ ${knownPaths(tree)}
     esac
   done
   case "$at $prev" in
-${optionValues(tree)}
+${optionValues(tree, { files, listed })}
   esac
   local words='' options='' files=''
   case "$at" in
@@ -31,33 +36,6 @@ ${tree.map(commandLine).join('\n')}
 }
 complete -F _brigade brigade
 `
-}
-
-/** Returns the cases that follow the typed words down the tree. They are the same in bash and in zsh. */
-export function knownPaths(tree: readonly TreeCommand[]): string {
-  return tree
-    .filter(({ at }) => at !== '')
-    .map(({ at, aliases }) => {
-      const parent = at.slice(0, at.lastIndexOf(' '))
-      const names = [at, ...aliases.map(alias => `${parent} ${alias}`)]
-      return `      ${names.map(name => `'${name}'`).join(' | ')}) at='${at}' ;;`
-    })
-    .join('\n')
-}
-
-function optionValues(tree: readonly TreeCommand[]): string {
-  return tree
-    .flatMap(({ at, options }) =>
-      options
-        .filter(({ value }) => value !== null)
-        .map(({ flags, value, choices }) => {
-          const names = flags.map(flag => `'${at} ${flag}'`).join(' | ')
-          const files = 'compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$cur")); return'
-          const listed = `COMPREPLY=($(compgen -W '${choices.join(' ')}' -- "$cur")); return`
-          return `    ${names}) ${choices.length > 0 ? listed : value === 'file' ? files : 'return'} ;;`
-        }),
-    )
-    .join('\n')
 }
 
 function commandLine({ at, commands, options, choices, takesFile }: TreeCommand): string {

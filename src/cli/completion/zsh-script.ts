@@ -1,5 +1,7 @@
-import { knownPaths } from './bash-script.ts'
 import type { TreeCommand } from './completion-tree.ts'
+import { knownPaths, optionValues } from './shell-cases.ts'
+
+const listed = (choices: readonly string[]): string => `values=(${choices.join(' ')}); _describe value values`
 
 /** Returns the completion script for zsh. It may be a file `_brigade` in a folder of fpath, or be evaluated. */
 export function zshScript(tree: readonly TreeCommand[]): string {
@@ -15,7 +17,7 @@ ${knownPaths(tree)}
   done
   local -a commands options values
   case "$at \${words[CURRENT - 1]}" in
-${optionValues(tree)}
+${optionValues(tree, { files: '_files', listed })}
   esac
   case "$at" in
 ${tree.map(commandLine).join('\n')}
@@ -29,20 +31,6 @@ ${tree.map(commandLine).join('\n')}
 }
 if [[ \${funcstack[1]} == _brigade ]]; then _brigade "$@"; else compdef _brigade brigade; fi
 `
-}
-
-function optionValues(tree: readonly TreeCommand[]): string {
-  return tree
-    .flatMap(({ at, options }) =>
-      options
-        .filter(({ value }) => value !== null)
-        .map(({ flags, value, choices }) => {
-          const names = flags.map(flag => `'${at} ${flag}'`).join(' | ')
-          const listed = `values=(${choices.join(' ')}); _describe value values; return`
-          return `    ${names}) ${choices.length > 0 ? listed : value === 'file' ? '_files; return' : 'return'} ;;`
-        }),
-    )
-    .join('\n')
 }
 
 function commandLine({ at, commands, options, choices, takesFile }: TreeCommand): string {

@@ -36,8 +36,7 @@ async function open({ baseUrl: named, browser, email, json }: OpenFlags): Promis
   const link = await localSignInLink(baseUrl, email ?? firstOwner)
   const url = link ?? `${baseUrl}/console`
   if (json === true) return printJson({ url, signs_in: link === null ? null : (email ?? firstOwner) })
-  const { openInBrowser } = await import('../terminal/browser.ts')
-  if (browser && process.stdout.isTTY === true && (await openInBrowser(url)))
+  if (browser && process.stdout.isTTY === true && (await opens(url, link !== null)))
     printLine(`Opened ${plain(link === null ? url : `${baseUrl}/console`)} in the browser.`)
   else printLine(plain(url))
   printLine(
@@ -45,4 +44,10 @@ async function open({ baseUrl: named, browser, email, json }: OpenFlags): Promis
       ? 'Sign in there: with the identity provider that the page shows, or with a link that the operator makes (brigade admin sign-in).'
       : `The link signs in ${plain(email ?? firstOwner)} and works once.`,
   )
+}
+
+/** Opens the address in the browser. A link that signs a person in is no argument of a program. */
+async function opens(url: string, isSecret: boolean): Promise<boolean> {
+  if (isSecret) return await (await import('../terminal/private-link.ts')).openPrivately(url)
+  return await (await import('../terminal/browser.ts')).openInBrowser(url)
 }

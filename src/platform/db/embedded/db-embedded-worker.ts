@@ -2,18 +2,13 @@
  * The thread that runs the embedded PostgreSQL (PGlite), so that a long query does not block the event loop of the process. It exchanges the PostgreSQL
  * protocol as messages of bytes. It is compiled to one JavaScript file in dist, so it must not import other files of the project.
  */
-import { readFileSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite } from '@electric-sql/pglite'
 
-/**
- * How the thread starts. With `folder` null, the database is only in memory. `load` is a dumped data folder to start from. `archive` is the path of a
- * compressed data folder to start from.
- */
+/** How the thread starts. With `folder` null, the database is only in memory. `load` is a dumped data folder to start from. */
 export interface WorkerStart {
   readonly folder: string | null
   readonly load: Uint8Array | null
-  readonly archive?: string
 }
 
 export type ToWorker = { readonly kind: 'bytes'; readonly bytes: Uint8Array } | { readonly kind: 'dump' } | { readonly kind: 'close' }
@@ -42,7 +37,6 @@ async function open(start: WorkerStart): Promise<PGlite> {
   return await PGlite.create({
     startParams,
     ...(start.folder === null ? {} : { dataDir: start.folder }),
-    ...(start.archive === undefined ? {} : { loadDataDir: new Blob([readFileSync(start.archive)], { type: 'application/x-gzip' }) }),
     ...(start.load === null ? {} : { loadDataDir: new Blob([start.load as Uint8Array<ArrayBuffer>]) }),
   })
 }

@@ -4,7 +4,7 @@
  * dies, a new one opens the same folder. Statements that were running fail, and statements that were waiting continue. Decision 0010 says why it is a
  * thread, and Decision 0411 why the thread is replaced.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../../clock.ts'
@@ -17,6 +17,7 @@ import { EmbeddedBackend } from './db-embedded-backend.ts'
 import { Turns } from './db-embedded-turns.ts'
 import type { WorkerStart } from './db-embedded-worker.ts'
 import { type FolderLock, lockFolder } from './folder-lock.ts'
+import { unpackArchive } from './unpack-archive.ts'
 
 export interface EmbeddedOptions {
   readonly clock: Clock
@@ -70,17 +71,17 @@ export async function openEmbedded(folder: string | 'memory', options: EmbeddedO
 
 /**
  * Makes the files of a new database: from `load`, from the archive of an empty database that the build made, or from nothing. The files are made next to
- * `dataFolder` and moved there when they are complete, so that a kill leaves no partial files. A thread of its own does this. It needs up to 600 MiB of
- * memory, which is freed when the thread ends.
+ * `dataFolder` and moved there when they are complete, so that a kill leaves no partial files. Without an archive a thread of its own makes them. It needs up
+ * to 600 MiB of memory, which is freed when the thread ends.
  */
 async function makeFiles(dataFolder: string, load: Uint8Array | null): Promise<void> {
   const fresh = `${dataFolder}.new`
   rmSync(fresh, { recursive: true, force: true })
   mkdirSync(fresh, { recursive: true, mode: 0o700 })
   try {
-    const archive = load === null ? archiveOfEmpty() : undefined
-    const backend = await EmbeddedBackend.start(workerFile(), { folder: fresh, load, ...(archive === undefined ? {} : { archive }) })
-    await backend.close()
+    const archive = load ?? archiveOfEmpty()
+    if (archive !== null) await unpackArchive(archive, fresh)
+    else await (await EmbeddedBackend.start(workerFile(), { folder: fresh, load: null })).close()
     if (existsSync(dataFolder)) rmdirSync(dataFolder)
     renameSync(fresh, dataFolder)
   } finally {
@@ -90,11 +91,11 @@ async function makeFiles(dataFolder: string, load: Uint8Array | null): Promise<v
 
 const isEmpty = (folder: string): boolean => !existsSync(folder) || readdirSync(folder).length === 0
 
-/** Returns the path of the archive that is in the folder of the worker file, if there is one. */
-function archiveOfEmpty(): string | undefined {
+/** Returns the archive that is in the folder of the worker file. Null when there is none. */
+function archiveOfEmpty(): Uint8Array | null {
   const folder = dirname(workerFile())
   const name = readdirSync(folder).find(each => each.startsWith('new-database-'))
-  return name === undefined ? undefined : join(folder, name)
+  return name === undefined ? null : readFileSync(join(folder, name))
 }
 
 /** A running thread with its session. */
