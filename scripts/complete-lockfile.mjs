@@ -2,9 +2,6 @@
  * Adds to package-lock.json the binaries of other platforms that were missing in the registry of the machine that made the lock file. Without them `npm ci`
  * refuses the lock file as incomplete, on every machine. Run it after any `npm install` that changed dependencies. When the name of a package shows no
  * platform, the script prints a warning and skips the package.
- *
- * It also adds the address of each package in the registry. Without an address, `npm ci` asks the registry for the list of all versions of the package, which
- * takes more time than the package itself. npm replaces registry.npmjs.org by the registry that a machine uses.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -46,16 +43,7 @@ for (const [path, entry] of Object.entries(lock.packages)) {
     added++
   }
 }
-
-let addressed = 0
-for (const [path, entry] of Object.entries(lock.packages)) {
-  if (!path.includes('node_modules/') || entry.link === true || entry.integrity === undefined || entry.resolved !== undefined) continue
-  const name = entry.name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
-  const { version, ...others } = entry
-  lock.packages[path] = { version, resolved: `https://registry.npmjs.org/${name}/-/${name.split('/').at(-1)}-${version}.tgz`, ...others }
-  addressed++
-}
 const [first, ...rest] = Object.entries(lock.packages)
 lock.packages = Object.fromEntries([first, ...rest.sort(([a], [b]) => (a < b ? -1 : 1))])
 writeFileSync(file, `${JSON.stringify(lock, null, 2)}\n`)
-console.log(`${added} packages of other platforms and ${addressed} addresses added`)
+console.log(`${added} packages of other platforms added`)
