@@ -19,6 +19,7 @@ import { ConsoleSite } from '../gateway/http/console/console-site.ts'
 import { Cors } from '../gateway/http/cors.ts'
 import type { Binding, EdgeDeps } from '../gateway/http/edge.ts'
 import { OpenStreams } from '../gateway/http/replies/open-streams.ts'
+import { RateHeaders } from '../gateway/http/replies/rate-headers.ts'
 import { bindingsOf, endpointTable, type RowServices } from '../gateway/http/rows/endpoint-table.ts'
 import { createEdge } from '../gateway/http/server.ts'
 import type { ContentLog } from '../gateway/inference/content-log/content-log.ts'
@@ -341,6 +342,7 @@ function edgeDeps(
     streams: new OpenStreams(clock, config.KEEP_ALIVE_MS),
     cors: new Cors(config.CORS_ORIGINS, config.CONSOLE_ORIGINS),
     takeRate: principal => limits.takeRate(principal),
+    rates: new RateHeaders({ requestsLeft: principal => limits.requestsLeft(principal), withFields: config.RATELIMIT_FIELDS }),
     isDraining: () => state.isDraining,
     isRetiring: () => state.isRetiring,
   }
