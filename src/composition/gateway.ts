@@ -39,6 +39,7 @@ import type { RouteCircuits } from '../gateway/routing/circuits/route-circuits.t
 import type { RouteHealth } from '../gateway/routing/circuits/route-health.ts'
 import type { Maintenance } from '../gateway/routing/outages/maintenance.ts'
 import { Plans } from '../gateway/routing/plans.ts'
+import { StickyRoutes } from '../gateway/routing/sticky/sticky-routes.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
 import { cardDocuments } from '../mcp/documents/card-documents.ts'
 import type { Memory } from '../memory/memory.ts'
@@ -268,6 +269,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     heavyTurns: parts.heavyTurns,
     recheck: principal => agents.tokens.recheck(principal),
     resolve: request => plans.resolve(request),
+    sticky: new StickyRoutes({ clock, circuits, health, controlLog: parts.controlLog }),
     dearerRoute: (asked, model) => dearerRoute(catalog.snapshot, asked, model),
     observer: parts.routeObserver,
     watch: parts.watch.calls,

@@ -4,6 +4,7 @@ export const brHeader = {
   autoPreset: 'x-br-auto-preset',
   autoModel: 'x-br-auto-model',
   autoReason: 'x-br-auto-reason',
+  sticky: 'x-br-sticky',
   route: 'x-br-route',
   routeCapability: 'x-br-route-capability',
   routeModel: 'x-br-route-model',

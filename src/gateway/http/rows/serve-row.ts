@@ -17,7 +17,7 @@ import { parseFormBody } from '../oauth-wire.ts'
 import { writeError, writeReply } from '../replies/reply-writer.ts'
 import { translate } from '../translate.ts'
 import type { ActCall } from './audited-actions.ts'
-import { agentIdHeader, agentLabelOf, idempotencyHeader, idempotencyKeyOf } from './call-context.ts'
+import { agentIdHeader, agentLabelOf, conversationOf, idempotencyHeader, idempotencyKeyOf } from './call-context.ts'
 import { handleRow, type ParsedInput, type RowRun, refusalOf } from './run-row.ts'
 import { parseInput } from './validate.ts'
 
@@ -139,6 +139,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
       signal: this.cancellation,
       baseUrl: deps.baseUrl(),
       clientIp: () => deps.clientIp(request),
+      conversation: isInference ? conversationOf(request.headers) : undefined,
       idempotencyKey,
       path: idempotencyKey === undefined ? undefined : binding.at,
       trace,
