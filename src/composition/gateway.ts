@@ -19,6 +19,7 @@ import { ConsoleSite } from '../gateway/http/console/console-site.ts'
 import { Cors } from '../gateway/http/cors.ts'
 import type { Binding, EdgeDeps } from '../gateway/http/edge.ts'
 import { OpenStreams } from '../gateway/http/replies/open-streams.ts'
+import { RateHeaders } from '../gateway/http/replies/rate-headers.ts'
 import { bindingsOf, endpointTable, type RowServices } from '../gateway/http/rows/endpoint-table.ts'
 import { createEdge } from '../gateway/http/server.ts'
 import type { ContentLog } from '../gateway/inference/content-log/content-log.ts'
@@ -38,6 +39,7 @@ import type { RouteCircuits } from '../gateway/routing/circuits/route-circuits.t
 import type { RouteHealth } from '../gateway/routing/circuits/route-health.ts'
 import type { Maintenance } from '../gateway/routing/outages/maintenance.ts'
 import { Plans } from '../gateway/routing/plans.ts'
+import { StickyRoutes } from '../gateway/routing/sticky/sticky-routes.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
 import { cardDocuments } from '../mcp/documents/card-documents.ts'
 import type { Memory } from '../memory/memory.ts'
@@ -267,6 +269,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     heavyTurns: parts.heavyTurns,
     recheck: principal => agents.tokens.recheck(principal),
     resolve: request => plans.resolve(request),
+    sticky: new StickyRoutes({ clock, circuits, health, controlLog: parts.controlLog }),
     dearerRoute: (asked, model) => dearerRoute(catalog.snapshot, asked, model),
     observer: parts.routeObserver,
     watch: parts.watch.calls,
@@ -341,6 +344,7 @@ function edgeDeps(
     streams: new OpenStreams(clock, config.KEEP_ALIVE_MS),
     cors: new Cors(config.CORS_ORIGINS, config.CONSOLE_ORIGINS),
     takeRate: principal => limits.takeRate(principal),
+    rates: new RateHeaders({ requestsLeft: principal => limits.requestsLeft(principal), withFields: config.RATELIMIT_FIELDS }),
     isDraining: () => state.isDraining,
     isRetiring: () => state.isRetiring,
   }

@@ -101,6 +101,7 @@ export const settings = {
   ORG_KEYS: s('limits', 'int', '1000', 'Keys of an organisation that can be used. Not for the oldest organisation. 0: none.', 0),
   ORG_AGENTS: s('limits', 'int', '1000', 'Active agents of an organisation, children included. Not for the oldest organisation. 0: none.', 0),
   ORG_STREAMS: s('limits', 'int', '100', 'Streams of changes (MCP) that an organisation has open. Not for the oldest organisation. 0: none.', 0),
+  RATELIMIT_FIELDS: s('limits', 'bool', 'on', 'Replies to model calls carry RateLimit-Policy and RateLimit, beside the headers of OpenAI or Anthropic.'),
   CIRCUIT_FAILURES: s('routing', 'int', '5', 'Consecutive failures that open a route circuit.', 1),
   CIRCUIT_OPEN_MS: s('routing', 'int', '30000', 'How long an open circuit waits before one probe.', 1),
   CONNECT_TIMEOUT_MS: s('routing', 'int', '10000', 'Connecting to a provider.', 1),

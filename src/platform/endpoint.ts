@@ -27,6 +27,8 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly agentLabel: string | null
   /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
+  /** The id that a header of the client gives to the conversation of the call. Absent when no header does. */
+  readonly conversation?: string | undefined
   /** The checked `Idempotency-Key` of a charging call. */
   readonly idempotencyKey?: string | undefined
   /** Path of the called endpoint, for behaviour that depends on it. */

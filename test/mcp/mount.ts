@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Cors } from '../../src/gateway/http/cors.ts'
 import type { EdgeDeps } from '../../src/gateway/http/edge.ts'
 import { OpenStreams } from '../../src/gateway/http/replies/open-streams.ts'
+import { RateHeaders } from '../../src/gateway/http/replies/rate-headers.ts'
 import { RowInvoker } from '../../src/gateway/http/rows/row-invoker.ts'
 import { gatewaySurface } from '../../src/mcp/gateway-surface.ts'
 import type { SurfaceOf } from '../../src/mcp/surface.ts'
@@ -102,6 +103,7 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
     authenticateSession: () => Promise.reject(fail('no_session')),
     recheck: () => undefined,
     takeRate: () => undefined,
+    rates: new RateHeaders({ requestsLeft: () => null, withFields: true }),
     countAnonymous: () => undefined,
     countPerson: () => undefined,
     acts: { begin: () => Promise.resolve(1n), end: () => Promise.resolve(), record: () => Promise.resolve() },

@@ -55,6 +55,8 @@ export interface Route {
   /** True when the caller named the model by the provider's own id. Such a route needs the caller's own key. Left out for routes of the catalog. */
   readonly isOwnId?: true
   readonly contextLength: number | null
+  /** How long the provider keeps the beginning of a prompt in its cache, in seconds. When it is left out, five minutes. */
+  readonly cacheTtlSeconds?: number
   /** Curated quality rank. 1 is best. Null means that the route is not ranked. */
   readonly rank: number | null
   /**

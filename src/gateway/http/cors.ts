@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { brHeader } from '../wire/response-headers.ts'
+import { anthropicRateHeader, brHeader, openaiRateHeader, rateFieldHeader } from '../wire/response-headers.ts'
 
 /** How long a browser may keep the reply to a preflight. */
 const preflightSeconds = '600'
@@ -8,7 +8,13 @@ const methods = 'GET, POST, PUT, PATCH, DELETE'
 /** Headers that every browser may send to /v1. A browser may also send headers of the allowed families when its preflight names them. */
 const namedHeaders = ['authorization', 'content-type', 'accept', 'x-api-key', 'idempotency-key', 'if-match', 'if-none-match', 'last-event-id']
 const headerFamilies = ['x-br-', 'anthropic-', 'openai-', 'x-stainless-']
-const exposedHeaders = [...Object.values(brHeader), 'retry-after', 'x-request-id', 'x-should-retry', 'etag'].join(', ')
+const exposedHeaders = [
+  ...[brHeader, openaiRateHeader, anthropicRateHeader, rateFieldHeader].flatMap(Object.values<string>),
+  'retry-after',
+  'x-request-id',
+  'x-should-retry',
+  'etag',
+].join(', ')
 /** Paths that pages of every origin may read. */
 const publicPaths = new Set(['/.well-known/mcp/server-card.json', '/mcp/server-card', '/.well-known/mcp-server-card', '/.well-known/ai-catalog.json'])
 

@@ -13,6 +13,7 @@ import type { Cors } from './cors.ts'
 import type { EdgeWatch } from './edge-watch.ts'
 import type { StreamPlaces } from './places.ts'
 import type { OpenStreams } from './replies/open-streams.ts'
+import type { RateHeaders } from './replies/rate-headers.ts'
 import type { ActCall, ActTrail } from './rows/audited-actions.ts'
 import type { UnreadReplies } from './unread-replies.ts'
 
@@ -46,6 +47,8 @@ export interface EdgeDeps {
   /** Checks the kill switch again, after the call was registered as running. */
   recheck(principal: Principal): void
   takeRate(principal: BearerPrincipal): void | Promise<void>
+  /** Shows callers what their limits of requests leave. */
+  readonly rates: RateHeaders
   /** Counts a request without a valid credential against its sender. Throws `rate_limit_exceeded`. */
   countAnonymous(request: IncomingMessage, response?: ServerResponse): void
   /** Counts a call of a signed-in person. Throws `rate_limit_exceeded`. */

@@ -2,12 +2,14 @@ import { GatewayError } from '../../platform/errors.ts'
 import type { BearerPrincipal } from '../../platform/security/principal.ts'
 import type { Permit } from '../limits/engine/admission.ts'
 import type { OrgRouting } from '../routing/org-routing.ts'
-import { resolveAsPaid, resolveWithoutBalance } from '../routing/payer.ts'
+import { resolveWithoutBalance } from '../routing/payer.ts'
 import type { Plan, ResolveRequest } from '../routing/plan.ts'
+import type { StickyCall } from '../routing/sticky/sticky-routes.ts'
 import type { UsageEvent } from '../usage/events/record.ts'
 import { withinBalance, withinCallCaps, withinStrictHold } from './charge/call-caps.ts'
 import { holdOf } from './charge/estimate.ts'
 import type { ChargedAgent } from './charge/meter.ts'
+import { stickyPlan } from './conversation/sticky-plan.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
 import { type ParsedRequest, routedTokensOf } from './kinds/request.ts'
@@ -20,6 +22,8 @@ export interface AskedCall {
   readonly agent: ChargedAgent
   readonly org: OrgRouting
   readonly eventId: string
+  /** The id of the conversation that a header gives. */
+  readonly conversation: string | undefined
 }
 
 /** A call after admission: its plan, the request within its bounds, and the permit with its hold. */
@@ -29,6 +33,8 @@ export interface AdmittedCall {
   /** The request for attempts that the prepaid balance pays for. It differs only for a last call. */
   readonly boundRequest: ParsedRequest
   readonly permit: Permit<UsageEvent>
+  /** The call's part in its conversation. Null when the call cannot stay anywhere. */
+  readonly sticky: StickyCall | null
 }
 
 /**
@@ -37,7 +43,7 @@ export interface AdmittedCall {
  * dials nothing. Returns a promise only when the database must be asked. Throws all errors of `resolve` and of `Limits.admit`.
  */
 export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall | Promise<AdmittedCall> {
-  const { kind, parsed, principal, agent, org } = asked
+  const { kind, parsed, agent, org } = asked
   const request: ResolveRequest = {
     modelId: parsed.modelId,
     kind: kind.modelKind,
@@ -51,13 +57,13 @@ export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall |
     promptText: () => parsed.promptText(),
     accepts: model => parsed.accepts?.(model),
   }
-  const plan = resolveAsPaid(principal.isTrial, request, deps.resolve)
-  const held = hold(plan, asked, deps)
+  const { plan, sticky } = stickyPlan(asked, request, deps)
+  const held = hold(plan, sticky, asked, deps)
   if (!(held instanceof Promise)) return held
   return held.catch((error: unknown) => {
     const own = isUnpaid(error) ? resolveWithoutBalance(request, deps.resolve) : null
     if (own === null) throw error
-    return hold(own, asked, deps)
+    return hold(own, null, asked, deps)
   })
 }
 
@@ -65,7 +71,12 @@ export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall |
 const isUnpaid = (error: unknown): boolean =>
   error instanceof GatewayError && (error.code === 'insufficient_credits' || error.errorName === 'trial_limit_reached')
 
-function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall, deps: InferenceDeps): AdmittedCall | Promise<AdmittedCall> {
+function hold(
+  plan: Plan,
+  sticky: StickyCall | null,
+  { kind, parsed, principal, agent, eventId }: AskedCall,
+  deps: InferenceDeps,
+): AdmittedCall | Promise<AdmittedCall> {
   const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
   const [first] = plan.attempts
   if (first !== undefined) request.checkFor?.(first)
@@ -84,7 +95,7 @@ function hold(plan: Plan, { kind, parsed, principal, agent, eventId }: AskedCall
   })
   const admitted = (granted: Permit<UsageEvent>): AdmittedCall => {
     const held = withinStrictHold(kind, request, plan, granted.strictUinr)
-    return { plan, request: held, boundRequest: withinBalance(kind, held, plan, granted.balanceLeftUinr), permit: granted }
+    return { plan, request: held, boundRequest: withinBalance(kind, held, plan, granted.balanceLeftUinr), permit: granted, sticky }
   }
   return permit instanceof Promise ? permit.then(admitted) : admitted(permit)
 }

@@ -15,6 +15,7 @@ import type { Dialect } from '../providers/dialect.ts'
 import type { DialectId } from '../providers/provider.ts'
 import type { OrgRouting } from '../routing/org-routing.ts'
 import type { Attempt, Plan, ResolveRequest } from '../routing/plan.ts'
+import type { StickyRoutes } from '../routing/sticky/sticky-routes.ts'
 import type { UsageEvent } from '../usage/events/record.ts'
 import type { ExactNumbers } from '../wire/json/exact-numbers.ts'
 import type { CallTraces } from './call-trace.ts'
@@ -79,6 +80,8 @@ export interface InferenceDeps {
   resolve(request: ResolveRequest): Plan
   /** Returns the route of the model that a reply names, when that model is dearer than the one that was asked for. Absent when replies are not checked. */
   dearerRoute?(asked: Route, model: string): Route | null
+  /** Keeps conversations on their routes. Absent when they are not kept. */
+  readonly sticky?: Pick<StickyRoutes, 'begin'> | undefined
   /** Returns the facts about an organisation that decide where its calls may go. The result is synchronous when it is cached. */
   orgRouting(orgId: number): OrgRouting | Promise<OrgRouting>
   /** Used only for organisations with a retention window. */

@@ -6,13 +6,16 @@ import { type BearerPrincipal, type KeyPrincipal, mayActFor, type Principal } fr
 import { assertNever } from '../../platform/values/assert.ts'
 import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
+import type { StickyCall } from '../routing/sticky/sticky-routes.ts'
 import type { Outcome } from '../usage/events/record.ts'
 import { exactNumbersOf, isHeavy, parseAhead } from '../wire/json/json-body.ts'
 import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
+import type { TokenUsage } from '../wire/usage.ts'
 import { type AdmittedCall, type AskedCall, admitCall, isDebited } from './admit-call.ts'
 import { clientErrorReply } from './attempt/refusals.ts'
 import type { CallTrace } from './call-trace.ts'
+import { asksLongCache } from './charge/cache-time.ts'
 import { type ChargedAgent, Meter } from './charge/meter.ts'
 import type { ContentCall } from './content-log/content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
@@ -69,10 +72,10 @@ async function serveCall(
   const known = deps.orgRouting(principal.orgId)
   const org = known instanceof Promise ? await known : known
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
-  const asked = { kind, parsed, principal, agent, org, eventId }
+  const asked = { kind, parsed, principal, agent, org, eventId, conversation: call.conversation }
   // Admission translates the request to check that the first route can express it, so a heavy body takes a turn.
   const admitted = inTurn === undefined ? admitCall(asked, deps) : admitInTurn(asked, deps, inTurn)
-  const { plan, request, boundRequest, permit } = admitted instanceof Promise ? await admitted : admitted
+  const { plan, request, boundRequest, permit, sticky } = admitted instanceof Promise ? await admitted : admitted
   trace?.planned(plan.model.id, request.stream)
   const { watch: counted } = deps
   const facts = {
@@ -89,7 +92,7 @@ async function serveCall(
     trace,
   }
   const meter = new Meter(permit, facts, deps.clock)
-  const leavable: LeavableCall = { kind, request, plan, principal, agent, meter }
+  const leavable: StayingCall = { kind, request, plan, principal, agent, meter, sticky }
   const watch = watchCall(leavable, call, deps)
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input), exact)
   let isStream = false
@@ -110,7 +113,8 @@ async function serveCall(
         const { usage, estimated, body } = answer
         const settled = meter.settle(usage, estimated, 'ok', 200)
         if (settled !== undefined) await settled
-        const headers = headersOf(plan, answer, meter, meter.latencyMs)
+        const headers = headersOf(leavable, answer, meter.latencyMs, usage)
+        sticky?.served(answer.attempt, usage, () => asksLongCache(request))
         headers[brHeader.costInr] = String(meter.costInrOf(usage))
         const shown = exactBytes(body, exact)
         return kept(reply.bytes(shown instanceof Promise ? await shown : shown, headers), content, deps)
@@ -121,7 +125,7 @@ async function serveCall(
       case 'bytes':
         isStream = true
         if (content !== null) deps.contentLog.keep(content, reply.text(`[${answer.headers['content-type']}]`, 'text/plain'))
-        return bytesReply(plan, answer, meter, watch, deps)
+        return bytesReply(leavable, answer, watch, deps)
       case 'client-error':
         await meter.settleFailed(answer.status)
         return kept(clientErrorReply(answer, kind.format, remainingOf(meter)), content, deps)
@@ -135,6 +139,11 @@ async function serveCall(
     if (idempotentCall !== null) idempotentCall.dialed = meter.dialed
     if (!isStream) watch.end()
   }
+}
+
+/** A call whose caller may leave, in its conversation. */
+interface StayingCall extends LeavableCall {
+  readonly sticky: StickyCall | null
 }
 
 // These two are functions of their own because a function that makes closures keeps its variables on the heap, for light bodies too.
@@ -317,7 +326,13 @@ function statusOfCut({ reason }: CallCutError): number {
   return reason === 'agent_revoked' || reason === 'key_revoked' ? 401 : 503
 }
 
-function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer | BytesAnswer, meter: Meter, latencyMs: number): Record<string, string> {
+/** `usage` is null for a reply whose usage is not known when its head is written. */
+function headersOf(
+  { plan, meter, sticky }: StayingCall,
+  answer: WholeAnswer | StreamAnswer | BytesAnswer,
+  latencyMs: number,
+  usage: TokenUsage | null,
+): Record<string, string> {
   const headers: Record<string, string> = {
     ...plan.headers,
     ...answer.headers,
@@ -326,6 +341,8 @@ function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer | BytesAnswer,
   }
   const left = meter.agentRemainingUinr
   if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
+  const state = sticky?.stateOf(answer.attempt, usage) ?? null
+  if (state !== null) headers[brHeader.sticky] = state
   return headers
 }
 
@@ -341,8 +358,8 @@ function withRemaining(error: unknown, meter: Meter): unknown {
   return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, ...remainingOf(meter) } })
 }
 
-function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {
-  const { plan, meter } = leavable
+function streamReply(leavable: StayingCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {
+  const { request, meter, sticky } = leavable
   const { pump, keepAlive } = relayStream(answer, {
     ...chargingOf(answer, leavable, watch.departure, deps),
     clock: deps.clock,
@@ -350,18 +367,22 @@ function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'st
     onEnd(broke) {
       watch.end()
       if (broke) deps.observer.failed(answer.attempt, meter.orgId)
-      else answer.served()
+      else {
+        answer.served()
+        sticky?.served(answer.attempt, answer.adapter.usage(), () => asksLongCache(request))
+      }
     },
   })
   return reply.livingStream(pump, keepAlive, {
-    ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0),
+    ...headersOf(leavable, answer, meter.firstByteMs ?? 0, null),
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-cache',
     'x-accel-buffering': 'no',
   })
 }
 
-function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, meter: Meter, watch: Watch, deps: InferenceDeps): Reply {
+function bytesReply(leavable: StayingCall, answer: Extract<Answer, { kind: 'bytes' }>, watch: Watch, deps: InferenceDeps): Reply {
+  const { meter } = leavable
   const pump = relayBytes(answer, {
     meter,
     signal: watch.signal,
@@ -373,5 +394,5 @@ function bytesReply(plan: Plan, answer: Extract<Answer, { kind: 'bytes' }>, mete
   })
   // The cost header is sent when the cost is known before the first byte.
   const cost = answer.reading.exact ? { [brHeader.costInr]: String(meter.billOf(answer.reading.usage()).cost_inr) } : {}
-  return reply.stream(pump, { ...headersOf(plan, answer, meter, meter.firstByteMs ?? 0), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
+  return reply.stream(pump, { ...headersOf(leavable, answer, meter.firstByteMs ?? 0, null), ...cost, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
 }

@@ -53,6 +53,8 @@ export interface Provider {
   readonly keyCheckPath?: string
   /** How audio is requested from the provider. The default is `openai`. */
   readonly audioStyle?: AudioStyleId
+  /** How long the provider keeps the beginning of a prompt in its cache, in seconds. When it is left out, five minutes. */
+  readonly cacheTtlSeconds?: number
   /** The environment variable of the platform's key. The default is `<PROVIDER>_API_KEY`. */
   readonly keyVariable?: string
   /** The platform's own key from the environment. Null when there is none. */

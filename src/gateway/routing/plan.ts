@@ -59,6 +59,10 @@ export interface ResolveRequest {
    * nowhere, for an empty balance.
    */
   readonly platform?: 'india' | 'none'
+  /** The conversation by which routes that rank equal are ordered. When it is left out, they keep the order of the catalog. */
+  readonly tieKey?: string
+  /** The model that a preset has picked for the conversation. The preset picks it again if it may. */
+  readonly keptModel?: string
   /** Throws when a known model cannot do what the request asks. It runs before the checks of residency and credentials. */
   accepts?(model: Model): void
 }

@@ -11,6 +11,7 @@ import type { OrgRouting } from './org-routing.ts'
 import type { Plan, ResolveRequest } from './plan.ts'
 import { resolve } from './resolve.ts'
 import { presetFor } from './selection/choice.ts'
+import { priceOf } from './selection/rank.ts'
 
 /** The most plans that are kept for one organisation. */
 const plansMax = 256
@@ -28,6 +29,8 @@ interface Known {
   readonly plan: Plan
   /** The state keys of all routes of the model, also of those that the plan does not use. */
   readonly stateKeys: readonly RouteId[]
+  /** True when routes cost the same, so that the conversation decides their order. */
+  readonly hasTies: boolean
 }
 
 /** Returns plans. The plans of an organisation are kept as long as its settings are cached. */
@@ -43,7 +46,7 @@ export class Plans {
   resolve(request: ResolveRequest): Plan {
     const isKept = isPlain(request)
     const known = isKept ? this.#byOrg.get(request.org)?.get(request.modelId) : undefined
-    if (known !== undefined && known.kind === request.kind && known.catalog === this.#deps.catalog() && this.#areUsual(known.stateKeys, request.org.orgId)) {
+    if (known !== undefined && this.#isUsable(known, request)) {
       request.accepts?.(known.plan.model)
       return known.plan
     }
@@ -55,17 +58,23 @@ export class Plans {
     return plan
   }
 
-  #keep({ modelId, kind, org }: ResolveRequest, plan: Plan, catalog: CatalogSnapshot): void {
+  #isUsable({ kind, catalog, stateKeys, hasTies }: Known, request: ResolveRequest): boolean {
+    if (kind !== request.kind || catalog !== this.#deps.catalog() || (hasTies && request.tieKey !== undefined)) return false
+    return this.#areUsual(stateKeys, request.org.orgId)
+  }
+
+  #keep({ modelId, kind, org, tieKey }: ResolveRequest, plan: Plan, catalog: CatalogSnapshot): void {
     // The steps of a chain may be presets, whose choice changes with the measurements.
     if (catalog.models.get(modelId) !== plan.model || org.chains.has(plan.model.id)) return
     const stateKeys = plan.model.routes.map(stateKeyOf)
-    if (!this.#areUsual(stateKeys, org.orgId)) return
+    const ties = hasTies(plan)
+    if (!this.#areUsual(stateKeys, org.orgId) || (ties && tieKey !== undefined)) return
     let plans = this.#byOrg.get(org)
     if (plans === undefined || plans.size >= plansMax) {
       plans = new Map()
       this.#byOrg.set(org, plans)
     }
-    plans.set(modelId, { catalog, kind, plan, stateKeys })
+    plans.set(modelId, { catalog, kind, plan, stateKeys, hasTies: ties })
   }
 
   /** Returns whether no route is withheld and no circuit is open, so that prices alone decide the order. */
@@ -77,6 +86,12 @@ export class Plans {
     }
     return true
   }
+}
+
+/** Returns whether two routes of a plan have one price. */
+function hasTies({ attempts }: Plan): boolean {
+  const prices = new Set(attempts.map(({ route }) => priceOf(route)))
+  return prices.size < new Set(attempts.map(({ route }) => route)).size
 }
 
 /** Returns whether the request has no field, rule or credential that changes its plan. */

@@ -61,7 +61,7 @@ function modeOf(entry: Preset, { fields }: ResolveRequest): RankMode {
 
 /** Makes the plan from the routes that the preset admits. Failover therefore reaches no other route. */
 function planOfPick(picked: Picked, { optimize }: Pick<Preference, 'optimize'>, request: ResolveRequest, world: RoutingWorld, headers: Plan['headers']): Plan {
-  return planOf([picked.candidates], request, world, headers, { optimize, weights: request.fields.weights, probe: picked.probe })
+  return planOf([picked.candidates], request, world, headers, { optimize, weights: request.fields.weights, probe: picked.probe, tieKey: request.tieKey })
 }
 
 /** Returns `model_not_allowed` when only the rules of the credential keep the preset from choosing a model. Otherwise returns `no_route_virtual`. */
@@ -77,10 +77,11 @@ function planOf(steps: Steps, request: ResolveRequest, world: RoutingWorld, head
   return { model: first.model, attempts, headers }
 }
 
-const paramsOf = ({ fields: { optimize, weights } }: ResolveRequest, { health }: RoutingWorld): Preference => ({
+const paramsOf = ({ fields: { optimize, weights }, tieKey }: ResolveRequest, { health }: RoutingWorld): Preference => ({
   optimize,
   weights,
   probe: weights === null && optimize === 'latency' && health.probeIsDue(),
+  tieKey,
 })
 
 function attemptsOf(steps: Steps, request: ResolveRequest, world: RoutingWorld, preference: Preference): readonly Attempt[] {

@@ -4,6 +4,7 @@ export const brHeader = {
   autoPreset: 'x-br-auto-preset',
   autoModel: 'x-br-auto-model',
   autoReason: 'x-br-auto-reason',
+  sticky: 'x-br-sticky',
   route: 'x-br-route',
   routeCapability: 'x-br-route-capability',
   routeModel: 'x-br-route-model',
@@ -17,6 +18,23 @@ export const brHeader = {
   latencyMs: 'x-br-latency-ms',
   budgetRemainingInr: 'x-br-budget-remaining-inr',
 } as const
+
+/** The headers in which clients of OpenAI read their limits of requests. */
+export const openaiRateHeader = {
+  limit: 'x-ratelimit-limit-requests',
+  remaining: 'x-ratelimit-remaining-requests',
+  reset: 'x-ratelimit-reset-requests',
+} as const
+
+/** The headers in which clients of Anthropic read their limits of requests. */
+export const anthropicRateHeader = {
+  limit: 'anthropic-ratelimit-requests-limit',
+  remaining: 'anthropic-ratelimit-requests-remaining',
+  reset: 'anthropic-ratelimit-requests-reset',
+} as const
+
+/** The structured fields of draft-ietf-httpapi-ratelimit-headers. */
+export const rateFieldHeader = { policy: 'ratelimit-policy', state: 'ratelimit' } as const
 
 /** Maximum length of a header value that the gateway sends. A longer value is cut. */
 export const headerValueMaxChars = 512

@@ -50,6 +50,8 @@ describe('pages of other origins', () => {
       expect(reply.headers.get('access-control-allow-credentials')).toBeNull()
       const exposed = reply.headers.get('access-control-expose-headers')
       for (const name of ['x-br-provider', 'x-br-cost-inr', 'retry-after', 'x-request-id', 'x-should-retry']) expect(exposed).toContain(name)
+      for (const name of ['x-ratelimit-reset-requests', 'anthropic-ratelimit-requests-remaining', 'ratelimit', 'ratelimit-policy'])
+        expect(exposed?.split(', ')).toContain(name)
     }
   })
 

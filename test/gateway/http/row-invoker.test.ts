@@ -4,6 +4,7 @@ import { AuditTrail } from '../../../src/gateway/audit/audit.ts'
 import { Cors } from '../../../src/gateway/http/cors.ts'
 import type { EdgeDeps } from '../../../src/gateway/http/edge.ts'
 import { OpenStreams } from '../../../src/gateway/http/replies/open-streams.ts'
+import { RateHeaders } from '../../../src/gateway/http/replies/rate-headers.ts'
 import { bindingsOf } from '../../../src/gateway/http/rows/endpoint-table.ts'
 import { RowInvoker } from '../../../src/gateway/http/rows/row-invoker.ts'
 import { systemClock } from '../../../src/platform/clock.ts'
@@ -50,6 +51,7 @@ describe('rows that an MCP tool calls', () => {
       clientIp: () => '127.0.0.1',
       recheck: () => undefined,
       takeRate: () => undefined,
+      rates: new RateHeaders({ requestsLeft: () => null, withFields: true }),
       countAnonymous: () => undefined,
       countPerson: () => undefined,
       acts: trail,

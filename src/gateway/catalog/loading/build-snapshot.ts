@@ -39,6 +39,7 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
     ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
     ...(entry.models_path === undefined ? {} : { modelsPath: entry.models_path }),
     ...(entry.key_check_path === undefined ? {} : { keyCheckPath: entry.key_check_path }),
+    ...cacheTtlOf(entry.cache_ttl_seconds),
     ...(entry.api_key_env === undefined ? {} : { keyVariable: entry.api_key_env }),
     platformKey,
     configured: baseUrl !== '' && (auth === 'none' || platformKey !== null),
@@ -105,8 +106,11 @@ function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
     byokOnly: entry.byok_only ?? false,
     contextLength: entry.context_length ?? model.context_length ?? null,
     rank: entry.rank ?? null,
+    ...cacheTtlOf(entry.cache_ttl_seconds ?? provider.cacheTtlSeconds),
   }
 }
+
+const cacheTtlOf = (seconds: number | undefined): Pick<Provider & Route, 'cacheTtlSeconds'> => (seconds === undefined ? {} : { cacheTtlSeconds: seconds })
 
 /**
  * Returns whether the provider chooses the quality of a picture when the request does not. This is true for routes of OpenAI's image models. For the

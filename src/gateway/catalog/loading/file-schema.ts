@@ -13,6 +13,10 @@ const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https 
 const inr = z.number().min(0).max(1e9)
 const tokens = z.int().min(1).max(1e9)
 const residency = z.enum(['india', 'global', 'unknown'])
+const cacheTtl = z
+  .int()
+  .min(1)
+  .max(86_400 * 7)
 const words = z.array(z.string().min(1).max(64)).max(64)
 
 function isRegularExpression(source: string): boolean {
@@ -75,6 +79,9 @@ export const providerEntry = z.strictObject({
     .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens', 'cache-control', 'echo-reasoning', 'limit-excludes-thinking']))
     .optional()
     .describe('Small deviations from the dialect.'),
+  cache_ttl_seconds: cacheTtl
+    .optional()
+    .describe('How long it keeps the beginning of a prompt in its cache. A conversation stays on its route for that time after each call. Default: 300.'),
   api_key_env: z
     .string()
     .regex(/^[A-Z][A-Z0-9_]*$/, 'expected the name of an environment variable')
@@ -129,6 +136,7 @@ export const routeEntry = z.strictObject({
   residency: residency.optional().describe("Default: the provider's."),
   byok_only: z.boolean().optional().describe("Never served on the platform's key."),
   context_length: tokens.optional().describe("Context window of this route. Default: the model's."),
+  cache_ttl_seconds: cacheTtl.optional().describe("Default: the provider's."),
   rank: z.int().min(1).max(1000).optional().describe('Curated quality rank among the routes of a model, 1 is best.'),
   source: z.string().min(1).max(200).optional().describe('The source of the price. Default: operator file.'),
   as_of: z.iso.date().optional().describe('Day on which the price was read.'),

@@ -1,12 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import { type AnyRow, Reply, type ReplyBody } from '../../../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../../../platform/errors.ts'
+import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { messagesErrorBody } from '../../wire/messages/reply/error-body.ts'
 import { responsesErrorBody } from '../../wire/responses/reply/error-body.ts'
 import { endsConnection, endWith } from '../linger.ts'
 import { notStored, oauthErrorBody } from '../oauth-wire.ts'
 import type { UnreadReplies, UnreadReply } from '../unread-replies.ts'
 import type { OpenStreams } from './open-streams.ts'
+import type { RateHeaders } from './rate-headers.ts'
 import { ResponseSink } from './response-sink.ts'
 
 const jsonType = 'application/json; charset=utf-8'
@@ -16,10 +18,12 @@ export function jsonText(value: unknown): string {
   return JSON.stringify(value, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v))
 }
 
-/** The parts that watch replies while they are written. */
+/** The parts that watch replies while they are written, and the headers that they add. */
 export interface ReplyKeepers {
   readonly streams: OpenStreams
   readonly unread: UnreadReplies
+  /** The headers of rates. */
+  readonly rates: RateHeaders
 }
 
 /** The request and organisation of a reply. `orgId` is null for callers without an organisation. */
@@ -28,6 +32,10 @@ interface ReplyOwner {
   readonly orgId: number | null
   /** True for a caller with a cookie. Unlike a request with `authorization`, one with a cookie does not keep a shared cache from storing the reply. */
   readonly isBySession?: boolean
+  /** The caller whose limits the headers of the reply show. Null or absent for replies that show none. */
+  readonly limited?: BearerPrincipal | null
+  /** The clients of the row, which decide the names of these headers. */
+  readonly clients?: AnyRow['clients']
 }
 
 /** The headers of a reply to a person, unless it has its own. */
@@ -40,7 +48,6 @@ const headersOf = (headers: Readonly<Record<string, string>>, { isBySession }: R
  * last byte has been passed to the socket.
  */
 export function writeReply(response: ServerResponse, value: unknown, status: number, owner: ReplyOwner, keepers: ReplyKeepers): void | Promise<void> {
-  const { requestId } = owner
   if (!(value instanceof Reply)) return writeJson(response, status, {}, value ?? null, owner, keepers)
   // A reply that a public cache may store must not set a cookie.
   if (value.headers['cache-control']?.startsWith('public')) response.removeHeader('set-cookie')
@@ -50,15 +57,15 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
     case 'json':
       return writeJson(response, value.status, value.headers, value.body.value, owner, keepers)
     case 'bytes':
-      writeHead(response, value.status, requestId, headersOf(value.headers, owner), value.body.bytes.byteLength)
+      writeHead(response, value.status, owner, headersOf(value.headers, owner), value.body.bytes.byteLength, keepers)
       return writeWhole(response, value.body.bytes, value.body.bytes.byteLength, owner, keepers)
     case 'empty':
       // The length in a 304 would be the length of the body that the client keeps.
-      writeHead(response, value.status, requestId, headersOf(value.headers, owner), value.status === 304 ? null : 0)
+      writeHead(response, value.status, owner, headersOf(value.headers, owner), value.status === 304 ? null : 0, keepers)
       response.end()
       return
     case 'stream':
-      writeHead(response, value.status, requestId, value.headers, null)
+      writeHead(response, value.status, owner, value.headers, null, keepers)
       return writeStream(response, value.body, owner, keepers)
   }
 }
@@ -67,9 +74,17 @@ export function writeReply(response: ServerResponse, value: unknown, status: num
  * Writes the head as a flat list, which Node.js sends unchanged when no header was set before. An object, or merging with earlier headers, would cost
  * several microseconds.
  */
-function writeHead(response: ServerResponse, status: number, requestId: string, headers: Readonly<Record<string, string>>, sizeBytes: number | null): void {
+function writeHead(
+  response: ServerResponse,
+  status: number,
+  { requestId, limited, clients }: ReplyOwner,
+  headers: Readonly<Record<string, string>>,
+  sizeBytes: number | null,
+  { rates }: ReplyKeepers,
+): void {
   const list = ['x-request-id', requestId]
   for (const name in headers) list.push(name, headers[name] ?? '')
+  if (limited !== null && limited !== undefined) rates.addTo(list, limited, clients === 'anthropic', headers)
   if (sizeBytes !== null) list.push('content-length', String(sizeBytes))
   response.writeHead(status, list)
 }
@@ -84,7 +99,7 @@ function writeJson(
 ): void | Promise<void> {
   const text = jsonText(value)
   const sizeBytes = Buffer.byteLength(text)
-  writeHead(response, status, owner.requestId, { 'content-type': jsonType, ...headersOf(headers, owner) }, sizeBytes)
+  writeHead(response, status, owner, { 'content-type': jsonType, ...headersOf(headers, owner) }, sizeBytes, keepers)
   return writeWhole(response, text, sizeBytes, owner, keepers)
 }
 

@@ -13,6 +13,25 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
   return text
 }
 
+/** The request headers in which clients name a conversation: the first one that is there counts. The last four are those of Codex, Claude Code and opencode. */
+const conversationHeaders = ['x-session-affinity', 'thread-id', 'x-claude-code-session-id', 'session-id', 'session_id', 'x-session-id'] as const
+/** A sub-agent of Claude Code has the session of its parent and another prompt. */
+const subAgentHeader = 'x-claude-code-agent-id'
+
+const conversationShape = /^[\x21-\x7e]{1,256}$/
+
+/** Returns the id of the conversation to which a request belongs. Undefined when no header names one, or when its text is no id: it is a hint only. */
+export function conversationOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined {
+  for (const name of conversationHeaders) {
+    const id = headers[name]
+    if (id === undefined) continue
+    if (typeof id !== 'string' || !conversationShape.test(id)) return undefined
+    const subAgent = headers[subAgentHeader]
+    return typeof subAgent === 'string' && conversationShape.test(subAgent) ? `${id} ${subAgent}` : id
+  }
+  return undefined
+}
+
 /** The request header that names an agent. */
 export const agentIdHeader = 'x-br-agent-id'
 

@@ -3,7 +3,7 @@ import type { AnyRow, Call } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
 import { Cancellation } from '../../../platform/loop/cancellation.ts'
 import { type TracePlace, traceFields } from '../../../platform/observe/tracing.ts'
-import type { AccessRule, Principal } from '../../../platform/security/principal.ts'
+import type { AccessRule, BearerPrincipal, Principal } from '../../../platform/security/principal.ts'
 import { lookAhead, parseBodyInTurns, valueRoomBytes } from '../../wire/json/json-body.ts'
 import { inferenceBounds, type JsonBounds, managementBounds } from '../../wire/json/json-scan.ts'
 import type { Upload } from '../bodies/body-room.ts'
@@ -17,7 +17,7 @@ import { parseFormBody } from '../oauth-wire.ts'
 import { writeError, writeReply } from '../replies/reply-writer.ts'
 import { translate } from '../translate.ts'
 import type { ActCall } from './audited-actions.ts'
-import { agentIdHeader, agentLabelOf, idempotencyHeader, idempotencyKeyOf } from './call-context.ts'
+import { agentIdHeader, agentLabelOf, conversationOf, idempotencyHeader, idempotencyKeyOf } from './call-context.ts'
 import { handleRow, type ParsedInput, type RowRun, refusalOf } from './run-row.ts'
 import { parseInput } from './validate.ts'
 
@@ -48,7 +48,13 @@ export async function serveRow(
     const call = served.call()
     const read = served.read()
     const value = await handleRow(served, read instanceof Promise ? await read : read, call, deps)
-    const owner = { requestId: served.requestId, orgId: principal?.orgId ?? null, isBySession: principal?.kind === 'session' }
+    const owner = {
+      requestId: served.requestId,
+      orgId: principal?.orgId ?? null,
+      isBySession: principal?.kind === 'session',
+      limited: served.limited,
+      clients: binding.row.clients,
+    }
     const written = writeReply(response, value, binding.row.status ?? 200, owner, deps)
     if (written !== undefined) await written
   } catch (thrown) {
@@ -73,6 +79,8 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
   readonly cancellation = new Cancellation()
   readonly trace: TracePlace | undefined
   principal: Principal | null = null
+  /** The caller of an inference row whose request is counted against its rate. The reply shows what the caller has left. */
+  limited: BearerPrincipal | null = null
   readonly #query: string
   readonly #begunAt: number
   #upload: Upload | null = null
@@ -113,6 +121,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
     }
     if (principal.kind === 'session') deps.countPerson(principal.userId)
     else {
+      if (showsRates(this.row)) this.limited = principal
       const rate = deps.takeRate(principal)
       if (rate !== undefined) return rate.then(() => this.#admitConnection(principal.orgId))
     }
@@ -130,6 +139,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
       signal: this.cancellation,
       baseUrl: deps.baseUrl(),
       clientIp: () => deps.clientIp(request),
+      conversation: isInference ? conversationOf(request.headers) : undefined,
       idempotencyKey,
       path: idempotencyKey === undefined ? undefined : binding.at,
       trace,
@@ -188,6 +198,9 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
     if (refused !== null) throw refused
   }
 }
+
+/** Inference rows, and the token counts that belong to one of them. */
+const showsRates = ({ inference, clients }: AnyRow): boolean => inference === true || clients === 'anthropic'
 
 /** Only rows that take a key read the agent header. Other rows ignore it. */
 const namesAgents = ({ auth }: Binding): boolean => auth === 'key' || auth === 'key-or-session'
@@ -283,13 +296,22 @@ function queryOf(query: string): Record<string, string | string[]> {
   return Object.fromEntries(values)
 }
 
+function setRates(response: ServerResponse, limited: BearerPrincipal, { row }: Binding, { rates }: EdgeDeps): void {
+  const list: string[] = []
+  rates.addTo(list, limited, row.clients === 'anthropic', null)
+  for (let at = 0; at + 1 < list.length; at += 2) response.setHeader(list[at] as string, list[at + 1] as string)
+}
+
 /** Sends the error to the client, and logs it when the gateway is at fault. */
-function report(thrown: unknown, { binding, requestId, request, response, principal, trace, deps }: ServedRow): void {
+function report(thrown: unknown, { binding, requestId, request, response, principal, limited, trace, deps }: ServedRow): void {
   if (thrown instanceof ClientGoneError) {
     response.destroy()
     return
   }
-  if (!response.headersSent) response.setHeader('x-request-id', requestId)
+  if (!response.headersSent) {
+    response.setHeader('x-request-id', requestId)
+    if (limited !== null) setRates(response, limited, binding, deps)
+  }
   const error = writeError(response, translate(thrown), binding.row)
   deps.watch?.refused(error.code, requestId)
   if (error.status < 500) return

@@ -9,6 +9,8 @@ import type { Counter, CounterTable, Scope, ScopeRef } from './counters/counter-
 import { areCapsOf, type RunningCap, runningCapsOf } from './counters/running.ts'
 
 const bindingsMax = 20_000
+/** The id of the scope that counts the free calls of a founder. */
+export const trialScopeId = 'trial'
 
 /** The cap of free calls a day, which all trial keys of a founder's organisations share. */
 export interface TrialCap {
@@ -95,7 +97,7 @@ export class Bindings {
     const counters: Counter[] = []
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
     // No organisation has a negative id, so this counter belongs to no organisation but to a person.
-    if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: 'trial' }, trial.callsMost, nowMs))
+    if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: trialScopeId }, trial.callsMost, nowMs))
     for (const entry of entries) if (entry.capUinr !== null) counters.push(this.#budgeted(entry, nowMs))
     const prepaid = isPrepaid(request)
     if (prepaid) counters.push(this.#counters.get(orgRef(principal.orgId), 'prepaid', nowMs, 0n))

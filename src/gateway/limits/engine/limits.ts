@@ -21,6 +21,7 @@ import { Allowances } from './counters/allowances.ts'
 import { SpendIds, withoutRow } from './counters/counter-rows.ts'
 import { type Counter, CounterTable, isMoney } from './counters/counter-state.ts'
 import { returnIdle, sweepIdle, writeCounts } from './counters/idle.ts'
+import type { RequestsLeft } from './counters/requests-left.ts'
 import type { LimitsOptions, SpendFollower } from './limits-options.ts'
 import type { CallPermit, PermitTools } from './permit.ts'
 import { ProcessRegistry } from './processes.ts'
@@ -147,6 +148,14 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
 
   takeRate(principal: BearerPrincipal): void | Promise<void> {
     return this.#allowances.takeRate(principal)
+  }
+
+  /**
+   * Returns the requests that the caller has left in this minute and in this day, as far as this process knows. Null when no such limit binds the caller.
+   * The object is valid until the next call of this function.
+   */
+  requestsLeft(principal: BearerPrincipal): RequestsLeft | null {
+    return this.#allowances.requestsLeft(principal)
   }
 
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>> {

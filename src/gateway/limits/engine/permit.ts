@@ -147,10 +147,11 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     })
   }
 
-  /** Adds the cost of this call to the known spend of its counters. */
+  /** Adds the cost of this call to the known spend of its counters, and the call itself to the requests of the day. */
   #noteSpend(event: E): void {
     for (let i = 0; i < this.#counters.length; i++) {
       const counter = this.#counters[i] as Counter
+      if (counter.metric === 'daily') counter.knownSpent += 1n
       if (!isMoney(counter.metric)) continue
       const spent = spentOf(counter, event)
       counter.knownSpent += spent

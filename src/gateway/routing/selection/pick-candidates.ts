@@ -7,7 +7,7 @@ import type { Attempt, ResolveRequest } from '../plan.ts'
 import { type Classified, classify } from '../prompts/classify.ts'
 import { factsOf, type RoutingWorld } from '../routing-world.ts'
 import { reachable } from './order.ts'
-import { canServe, corruptsToolCalls, pickModel } from './pick-model.ts'
+import { canServe, corruptsToolCalls, type Pick, pickModel } from './pick-model.ts'
 
 export interface Picked {
   readonly modelId: string
@@ -53,10 +53,20 @@ function pickBy(entry: Preset, request: ResolveRequest, world: RoutingWorld): Pi
   const capable = capableOf(entry, request, world)
   const probe = entry.preset === 'fastest' && world.health.probeIsDue()
   const context = { rankings: world.catalog.rankings, classified: found ?? notRead, probe }
-  const picked = pickModel(entry, capable, attempt => factsOf(attempt.route, world), context)
+  const picked = keptPick(capable, request, world) ?? pickModel(entry, capable, attempt => factsOf(attempt.route, world), context)
   if (!picked) return null
   const routes = new Map(capable.flatMap(({ model, route }) => (model.id === picked.modelId ? [[route, model] as const] : [])))
   return { ...picked, candidates: [...routes].map(([route, model]) => ({ model, route })), classified: found, probe }
+}
+
+/** The reason in the headers when a conversation keeps its model. */
+const sameConversation = 'same_conversation'
+
+/** Returns the model that was picked for the conversation, if it can serve this call too on a route whose circuit is closed. */
+function keptPick(capable: readonly Attempt[], { keptModel }: ResolveRequest, world: RoutingWorld): Pick | null {
+  if (keptModel === undefined) return null
+  const canStay = capable.some(({ model, route }) => model.id === keptModel && !factsOf(route, world).open)
+  return canStay ? { modelId: keptModel, reason: sameConversation } : null
 }
 
 /** Returns the reachable attempts that the preset admits. Each of them satisfies the hard constraints and can serve what the request contains. */

@@ -2,6 +2,7 @@ import { assertNever } from '../../../platform/values/assert.ts'
 import type { Route } from '../../catalog/model.ts'
 import type { OptimizeMode, RouterFields } from '../../wire/chat/router-fields.ts'
 import type { Measurements } from '../circuits/route-health.ts'
+import { tieOrder } from '../sticky/tie-order.ts'
 
 /** The measurements of one route that ranking uses. */
 export interface RouteFacts extends Measurements {
@@ -17,6 +18,8 @@ export interface Preference {
   readonly weights: RouterFields['weights']
   /** True when unmeasured routes come first in this ranking, so that they are measured. */
   readonly probe: boolean
+  /** The conversation that orders routes with equal scores. When it is left out, they keep the order of the catalog. */
+  readonly tieKey?: string | undefined
 }
 
 /** Failure rates that separate three classes of reliability in `auto`: up to 5 %, up to 20 %, and above 20 %. Our choice. */
@@ -37,13 +40,14 @@ type Score = readonly number[]
 
 /**
  * Returns the same routes in the order in which the gateway tries them. Open circuits come last in every mode. Routes with equal scores keep the
- * order of the catalog. The function is pure.
+ * order of the catalog, or get the order of their conversation. The function is pure.
  */
 export function rank(routes: readonly Route[], factsOf: (route: Route) => RouteFacts, preference: Preference): readonly Route[] {
   const known = routes.map(route => ({ route, facts: factsOf(route), priceUinr: priceOf(route) }))
   const score = scorer(known, preference)
   const scored = known.map(entry => ({ route: entry.route, score: [entry.facts.open ? 1 : 0, ...score(entry)] }))
-  return scored.sort((a, b) => compare(a.score, b.score)).map(entry => entry.route)
+  const tie = preference.tieKey === undefined ? null : tieOrder(preference.tieKey)
+  return scored.sort((a, b) => compare(a.score, b.score) || (tie?.(a.route, b.route) ?? 0)).map(entry => entry.route)
 }
 
 /** Returns input price plus output price, in micro-rupees per million tokens of each. */

@@ -10,11 +10,12 @@ import type { Flusher } from '../../journal/flusher.ts'
 import type { OrgLimitsView } from '../../org-limits.ts'
 import { type Acquirer, FencedError, type Held } from '../acquire.ts'
 import type { AdmissionRequest, ChargedEvent, Limits, Permit } from '../admission.ts'
-import type { Binding, Bindings, TrialCap } from '../bindings.ts'
+import { type Binding, type Bindings, type TrialCap, trialScopeId } from '../bindings.ts'
 import { CallPermit, type PermitTools } from '../permit.ts'
 import type { ProcessRegistry } from '../processes.ts'
 import { type Refused, refusalError } from '../refusal.ts'
 import type { Counter, CounterTable } from './counter-state.ts'
+import { RequestsLeft } from './requests-left.ts'
 
 /** The most times that a call begins again because its process was fenced or its counters were replaced. */
 const roundsMax = 4
@@ -52,6 +53,9 @@ interface RateWindow {
 export class Allowances<E extends ChargedEvent> implements Limits<E> {
   readonly #options: AllowancesOptions<E>
   readonly #windows = new Map<number, RateWindow>()
+  /** The caps of free calls by organisation, for the headers of rates. */
+  readonly #trials = new Map<number, TrialCap>()
+  readonly #left = new RequestsLeft()
   #isStopping = false
 
   constructor(options: AllowancesOptions<E>) {
@@ -93,6 +97,24 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
   /** Drops the rate windows, whose counters are void. */
   reset(): void {
     this.#windows.clear()
+    this.#trials.clear()
+  }
+
+  /** Returns what the limits of the caller leave. Null without limits. The object is valid until the next call. */
+  requestsLeft({ orgId, keyId, limits: { rpmLimit, dailyLimit }, isTrial }: BearerPrincipal): RequestsLeft | null {
+    const window = this.#windows.get(keyId)
+    const ofOrg = window?.org ?? null
+    const trial = isTrial === true ? this.#trials.get(orgId) : undefined
+    if (rpmLimit === null && dailyLimit === null && ofOrg === null && trial === undefined) return null
+    const { registry, clock, counters } = this.#options
+    const left = this.#left
+    const monotonicMs = clock.monotonicMs()
+    left.begin(registry.nowMs())
+    if (rpmLimit !== null) left.minute.note(rpmLimit, window?.own, monotonicMs)
+    if (ofOrg !== null) left.minute.note(Number(ofOrg.cap), ofOrg, monotonicMs)
+    if (dailyLimit !== null) left.day.note(dailyLimit, counters.dailyOf(orgId, 'key', String(keyId), left.dayText), monotonicMs)
+    if (trial !== undefined) left.day.note(trial.callsMost, counters.dailyOf(trial.founder, 'org', trialScopeId, left.dayText), monotonicMs)
+    return left
   }
 
   #permit(request: AdmissionRequest, nowMs: number, binding: Binding, { amounts, beyondUinr }: Held): Permit<E> {
@@ -118,6 +140,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const { orgId } = request.principal
         const { running: orgRunning } = await this.#options.orgLimits(orgId)
         const trial = request.isFree === true ? await this.#options.trialOf(orgId) : null
+        if (trial !== null) this.#rememberTrial(orgId, trial)
         const binding = await bindings.load(request, nowMs, orgRunning, trial)
         const { dailyLimit } = request.principal.limits
         const daily = binding.counters[0]
@@ -157,10 +180,15 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
           counters.map(() => 1n),
           false,
         )
-        if ('counter' in answer) throw refusalError(answer, nowMs)
+        if ('counter' in answer) {
+          // The headers of the refusal show the window.
+          this.#remember(principal.keyId, window)
+          throw refusalError(answer, nowMs)
+        }
         for (const counter of counters) {
           counter.held -= 1n
           counter.counted += 1n
+          counter.knownSpent += 1n
         }
         return this.#remember(principal.keyId, window)
       } catch (error) {
@@ -244,6 +272,11 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
   #remember(keyId: number, window: RateWindow): void {
     if (this.#windows.size >= windowsMax) this.#windows.clear()
     this.#windows.set(keyId, window)
+  }
+
+  #rememberTrial(orgId: number, trial: TrialCap): void {
+    if (this.#trials.size >= windowsMax) this.#trials.clear()
+    this.#trials.set(orgId, trial)
   }
 
   /** Gets an answer from the database, or refuses. A silent database counts as away. */

@@ -60,7 +60,10 @@ export class Counter {
   counted = 0n
   /** The amount released by records that are in the journal and not yet in the database. */
   unflushed = 0n
-  /** The spend of the whole counter as far as this process knows: the last read value plus its own settled calls. It is for `x-br-budget-remaining-inr`. */
+  /**
+   * The spend of the whole counter as far as this process knows: the last read value plus its own settled calls. For a rate it is the used units. It is
+   * for `x-br-budget-remaining-inr` and for the headers of rates.
+   */
   knownSpent = 0n
   /** Set while an acquire of this counter is in progress. */
   flight: Promise<void> | null = null
@@ -112,6 +115,7 @@ export class Counter {
   count(nowMs: number): void {
     this.idle -= 1n
     this.counted += 1n
+    this.knownSpent += 1n
     this.taken += 1n
     this.usedAtMs = nowMs
   }
@@ -170,6 +174,11 @@ export class CounterTable {
   /** Returns the spend counter of a scope in a month, when it is known. */
   spendOf(orgId: number, scope: Scope, scopeId: string, month: string): Counter | undefined {
     return this.#byKey.get(keyOf({ orgId, scope, scopeId }, 'spend', month))
+  }
+
+  /** Returns the counter of requests of a scope in a day, when it is known. */
+  dailyOf(orgId: number, scope: Scope, scopeId: string, day: string): Counter | undefined {
+    return this.#byKey.get(keyOf({ orgId, scope, scopeId }, 'daily', day))
   }
 
   identify(counter: Counter, id: bigint): void {
