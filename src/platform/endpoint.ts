@@ -25,6 +25,8 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly requestId: string
   /** The checked `x-br-agent-id` header, or null. An agent token ignores this header, because the token names the agent. Use `agentOf` for both cases. */
   readonly agentLabel: string | null
+  /** The id of the run that the headers of a charging call name. Absent or null when they name none. */
+  readonly runId?: string | null | undefined
   /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
   /** The checked `Idempotency-Key` of a charging call. */

@@ -10,6 +10,7 @@ import type { Outcome } from '../usage/events/record.ts'
 import { exactNumbersOf, isHeavy, parseAhead } from '../wire/json/json-body.ts'
 import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
+import { chosenRunId, runIdOfMetadata } from '../wire/runs/run-id.ts'
 import { type AdmittedCall, type AskedCall, admitCall, isDebited } from './admit-call.ts'
 import { clientErrorReply } from './attempt/refusals.ts'
 import type { CallTrace } from './call-trace.ts'
@@ -61,6 +62,7 @@ async function serveCall(
   const inTurn = inTurnOf(input, call, base)
   const parsed = inTurn === undefined ? kind.parse(input) : await parseInTurn(kind, input, inTurn)
   if (parsed.stream) call.holdStream?.()
+  const runId = runIdOf(principal, call.runId, parsed)
   const exact = exactNumbersOf(input.bytes)
   const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
   // These steps use a promise only when a value is not cached.
@@ -84,6 +86,7 @@ async function serveCall(
     requestId: call.requestId,
     startedAtMs,
     idempotent: idempotentCall !== null,
+    run: runId === null ? null : { runId, runAgentId: runAgentOf(agent) },
     debits: isDebited(principal, deps),
     watch: counted,
     trace,
@@ -124,13 +127,13 @@ async function serveCall(
         return bytesReply(plan, answer, meter, watch, deps)
       case 'client-error':
         await meter.settleFailed(answer.status)
-        return kept(clientErrorReply(answer, kind.format, remainingOf(meter)), content, deps)
+        return kept(clientErrorReply(answer, kind.format, knownOf(meter)), content, deps)
       default:
         return assertNever(answer)
     }
   } catch (error) {
     if (content !== null && meter.dialed) deps.contentLog.keepFailure(content, error)
-    throw withRemaining(error, meter)
+    throw withKnown(error, meter)
   } finally {
     if (idempotentCall !== null) idempotentCall.dialed = meter.dialed
     if (!isStream) watch.end()
@@ -264,6 +267,20 @@ export function bearer(principal: Principal): BearerPrincipal {
 }
 
 /**
+ * Returns the run of the call, or null. A body is only looked at when neither the token nor a header names a run. Throws `bad_request` when the request
+ * names another run than the token.
+ */
+export function runIdOf(principal: BearerPrincipal, ofHeaders: string | null | undefined, parsed: Pick<ParsedRequest, 'native'> | null): string | null {
+  const claim = principal.kind === 'agent' ? principal.runId : undefined
+  const native = parsed?.native
+  const named = ofHeaders ?? (native?.format === 'anthropic' ? runIdOfMetadata(native.body['metadata']) : null)
+  return chosenRunId(claim, named)
+}
+
+/** Returns the agent that the runs of the family belong to: the one at the top. Null when the call names no registered agent. */
+const runAgentOf = ({ agentId, ancestorIds }: ChargedAgent): number | null => ancestorIds.at(-1) ?? agentId
+
+/**
  * Returns the agent that the call charges. An agent token decides before any label. The header of a plain key is a label. When the label names a
  * registered agent for which the key may act, that agent is charged.
  */
@@ -324,21 +341,28 @@ function headersOf(plan: Plan, answer: WholeAnswer | StreamAnswer | BytesAnswer,
     [brHeader.provider]: answer.attempt.route.provider.id,
     [brHeader.latencyMs]: String(Math.round(latencyMs)),
   }
-  const left = meter.agentRemainingUinr
-  if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
+  noteKnown(headers, meter)
   return headers
 }
 
-/** Returns the header with the agent's remaining budget, for replies without the other x-br-* headers. */
-function remainingOf(meter: Meter): Record<string, string> {
+/** Adds the headers that every reply after admission has: the agent's remaining budget and the run of the call. */
+function noteKnown(headers: Record<string, string>, meter: Meter): void {
   const left = meter.agentRemainingUinr
-  return left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }
+  if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
+  if (meter.runId !== null) headers[brHeader.runId] = meter.runId
 }
 
-/** Adds the agent's remaining budget to an error after admission, as to its replies. */
-function withRemaining(error: unknown, meter: Meter): unknown {
-  if (!(error instanceof GatewayError) || meter.agentRemainingUinr === null) return error
-  return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, ...remainingOf(meter) } })
+/** Returns these headers for replies without the other x-br-* headers. */
+function knownOf(meter: Meter): Record<string, string> {
+  const headers: Record<string, string> = {}
+  noteKnown(headers, meter)
+  return headers
+}
+
+/** Adds these headers to an error after admission, as to its replies. */
+function withKnown(error: unknown, meter: Meter): unknown {
+  if (!(error instanceof GatewayError) || (meter.agentRemainingUinr === null && meter.runId === null)) return error
+  return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, ...knownOf(meter) } })
 }
 
 function streamReply(leavable: LeavableCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {

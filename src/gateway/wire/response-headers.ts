@@ -16,6 +16,7 @@ export const brHeader = {
   costInr: 'x-br-cost-inr',
   latencyMs: 'x-br-latency-ms',
   budgetRemainingInr: 'x-br-budget-remaining-inr',
+  runId: 'x-br-run-id',
 } as const
 
 /** Maximum length of a header value that the gateway sends. A longer value is cut. */

@@ -6,6 +6,7 @@ import { type TracePlace, traceFields } from '../../../platform/observe/tracing.
 import type { AccessRule, Principal } from '../../../platform/security/principal.ts'
 import { lookAhead, parseBodyInTurns, valueRoomBytes } from '../../wire/json/json-body.ts'
 import { inferenceBounds, type JsonBounds, managementBounds } from '../../wire/json/json-scan.ts'
+import { runIdOfHeaders } from '../../wire/runs/run-id.ts'
 import type { Upload } from '../bodies/body-room.ts'
 import { readForm } from '../bodies/multipart.ts'
 import { skipBody } from '../bodies/pieces.ts'
@@ -127,6 +128,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
       principal,
       requestId: this.requestId,
       agentLabel: namesAgents(binding) ? agentLabelOf(request.headers[agentIdHeader]) : null,
+      runId: isInference ? runIdOfHeaders(request.headers) : null,
       signal: this.cancellation,
       baseUrl: deps.baseUrl(),
       clientIp: () => deps.clientIp(request),
