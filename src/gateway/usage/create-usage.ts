@@ -5,6 +5,7 @@ import { type AnomalySweepDeps, anomalySweepMs, sweepAnomalies } from './anomali
 import { deleteOldHours, deleteOldUsage, type RetentionDeps, retentionEveryMs } from './events/usage-retention.ts'
 import { UsageReports, type UsageReportsOptions } from './reports/reports.ts'
 import { UsageOverview } from './reports/usage-overview.ts'
+import { deleteOldRunRows, Runs } from './runs/runs.ts'
 
 export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'> {
   readonly jobs: Jobs
@@ -15,6 +16,7 @@ export interface Usage {
   readonly usageOverview: UsageOverview
   readonly activity: Activity
   readonly activityEvents: ActivityEvents
+  readonly runs: Runs
 }
 
 /** Constructs the usage reports. Also registers the jobs that find anomalies and delete old events. */
@@ -23,6 +25,7 @@ export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames
   jobs.every('usage.retention', retentionEveryMs, async signal => {
     await deleteOldUsage({ db, clock, log, keepDays }, signal)
     await deleteOldHours({ db, clock }, signal)
+    await deleteOldRunRows({ db, clock, keepDays }, signal)
   })
   const deps = { db, clock, journal }
   return {
@@ -30,5 +33,6 @@ export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames
     usageOverview: new UsageOverview(deps),
     activity: new Activity(deps),
     activityEvents: new ActivityEvents(deps),
+    runs: new Runs(deps),
   }
 }
