@@ -27,6 +27,8 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly agentLabel: string | null
   /** The id of the run that the headers of a charging call name. Absent or null when they name none. */
   readonly runId?: string | null | undefined
+  /** Registers a charging call under its run, so that the end of the run cuts it. A second call has no effect. */
+  readonly joinRun?: ((runKey: string) => void) | undefined
   /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
   /** The checked `Idempotency-Key` of a charging call. */

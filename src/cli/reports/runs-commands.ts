@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { addClientFlags, addExamples, type CalledGateway, withGateway } from '../client-command.ts'
 import type { ClientFlags } from '../client-settings.ts'
-import { printFields, printJson, printLine, printTable, rupees } from '../command-output.ts'
+import { printFields, printJson, printLine, printResult, printTable, rupees } from '../command-output.ts'
 import { count } from '../option-values.ts'
 
 interface Figures {
@@ -48,7 +48,7 @@ interface ListFlags extends OwnerFlags {
 const path = '/v1/me/runs'
 const pageMax = 200
 
-/** Adds the commands `brigade runs` and `brigade runs show`. */
+/** Adds the commands `brigade runs`, `brigade runs show` and `brigade runs end`. */
 export function addRunsCommands(program: Command): void {
   const runs = addOwnerFlags(addClientFlags(program.command('runs').description('what each job used: calls, tokens, rupees of its run')))
     .option('--from <day>', 'only runs with a call on this day or later, YYYY-MM-DD, Indian time')
@@ -72,7 +72,28 @@ export function addRunsCommands(program: Command): void {
     const flags = command.optsWithGlobals<OwnerFlags>()
     return withGateway(flags, gateway => showOne(gateway, id, flags))
   })
+  addEnd(runs)
 }
+
+function addEnd(runs: Command): void {
+  const end = addOwnerFlags(addClientFlags(runs.command('end').description('cut the running calls of a run and refuse its later ones, for good'))).argument(
+    '<id>',
+    'the id that the calls of the run name',
+  )
+  addExamples(end, [
+    ['brigade runs end pr-1234', 'a run of this key, or the only one with this id'],
+    ['brigade runs end pr-1234 --agent-id 7', 'the run of an agent, also before its first call has ended'],
+  ])
+  end.action((id: string, _flags: OwnerFlags, command: Command) => {
+    const flags = command.optsWithGlobals<OwnerFlags>()
+    return withGateway(flags, async ({ client }) => {
+      const ended = await client.json<object>('POST', `${path}/${encodeURIComponent(id)}/end`, { query: ownerQuery(flags) })
+      printResult(ended, flags.json === true)
+    })
+  })
+}
+
+const ownerQuery = ({ agentId, keyId }: OwnerFlags) => ({ agent_id: agentId, key_id: keyId })
 
 function addOwnerFlags(command: Command): Command {
   return command.option('--agent-id <id>', 'of the family of this agent', count).option('--key-id <id>', 'of this key', count)
@@ -83,7 +104,7 @@ async function list({ client }: CalledGateway, flags: ListFlags): Promise<void> 
   const runs: Run[] = []
   let cursor: string | undefined
   do {
-    const query = { agent_id: flags.agentId, key_id: flags.keyId, from: flags.from, cursor, limit: Math.min(pageMax, limit - runs.length) }
+    const query = { ...ownerQuery(flags), from: flags.from, cursor, limit: Math.min(pageMax, limit - runs.length) }
     const page: RunsPage = await client.json('GET', path, { query })
     runs.push(...page.runs)
     cursor = page.next_cursor ?? undefined
@@ -125,7 +146,7 @@ function ownerOf({ agent_id, agent_name, key_id, key_name }: Run): string {
 }
 
 async function showOne({ client }: CalledGateway, id: string, flags: OwnerFlags): Promise<void> {
-  const run = await client.json<WholeRun>('GET', `${path}/${encodeURIComponent(id)}`, { query: { agent_id: flags.agentId, key_id: flags.keyId } })
+  const run = await client.json<WholeRun>('GET', `${path}/${encodeURIComponent(id)}`, { query: ownerQuery(flags) })
   if (flags.json === true) return printJson(run)
   const [cost, value] = rupees([run.cost_inr, run.value_inr])
   printFields({

@@ -258,6 +258,18 @@ export interface Operations {
   endOtherSessions: {
     reply: { ok: true; ended: number }
   }
+  /** Ends a run: its running calls are cut, and later ones are refused with run_ended. This cannot be undone. With agent_id or key_id the run need not have a call that has ended. */
+  endRun: {
+    path: { id: string | number }
+    query?: { agent_id?: number; key_id?: number }
+    reply: { ok: true; run_id: string; agent_id: number | null; key_id: number | null; state: 'ended'; ended_at: string; ended_by: { kind: 'person' | 'key'; id: number } | null }
+  }
+  /** Ends a run: its running calls are cut, and later ones are refused with run_ended. This cannot be undone. With agent_id or key_id the run need not have a call that has ended. */
+  endRunConsole: {
+    path: { id: string | number }
+    query?: { agent_id?: number; key_id?: number }
+    reply: { ok: true; run_id: string; agent_id: number | null; key_id: number | null; state: 'ended'; ended_at: string; ended_by: { kind: 'person' | 'key'; id: number } | null }
+  }
   /** Ends an own session: every process refuses it within a second. The current one signs out and clears its cookie. */
   endSession: {
     path: { id: string | number }
@@ -312,13 +324,13 @@ export interface Operations {
   getRun: {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle'; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[] }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[] }
   }
   /** One run with its sums by model and by agent. Without agent_id and key_id, it is the run of the caller, or the only run with this id. */
   getRunConsole: {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle'; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[] }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[] }
   }
   /** For owners and admins the configured store without its secret, bytes used, and what the store can do. Members, keys that cannot configure it and agents see its quota and how long it keeps things, not its place. */
   getStore: {
@@ -469,12 +481,12 @@ export interface Operations {
   /** The runs of the organisation: calls, tokens and rupees of each job. The runs with the latest calls come first. */
   listRuns: {
     query?: { agent_id?: number; key_id?: number; from?: string; limit?: number; cursor?: string }
-    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle'; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null }
+    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null }
   }
   /** The runs of the organisation: calls, tokens and rupees of each job. The runs with the latest calls come first. */
   listRunsConsole: {
     query?: { agent_id?: number; key_id?: number; from?: string; limit?: number; cursor?: string }
-    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle'; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null }
+    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null }
   }
   /** The sessions of the signed-in person in every organisation: the current one, then the newest, at most 200. An agent has none. */
   listSessions: {
@@ -1038,6 +1050,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   dpia: 'GET /v1/org/dpia',
   embeddings: 'POST /v1/embeddings',
   endOtherSessions: 'DELETE /me/sessions',
+  endRun: 'POST /v1/me/runs/{id}/end',
+  endRunConsole: 'POST /me/runs/{id}/end',
   endSession: 'DELETE /me/sessions/{id}',
   forkCollection: 'POST /me/collections/fork/{slug}',
   generateImages: 'POST /v1/images/generations',

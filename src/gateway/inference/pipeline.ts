@@ -6,7 +6,8 @@ import { type BearerPrincipal, type KeyPrincipal, mayActFor, type Principal } fr
 import { assertNever } from '../../platform/values/assert.ts'
 import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
-import type { Outcome } from '../usage/events/record.ts'
+import type { Outcome, RunOfCall } from '../usage/events/record.ts'
+import { runRefOf } from '../usage/runs/ended-runs.ts'
 import { exactNumbersOf, isHeavy, parseAhead } from '../wire/json/json-body.ts'
 import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
@@ -62,12 +63,12 @@ async function serveCall(
   const inTurn = inTurnOf(input, call, base)
   const parsed = inTurn === undefined ? kind.parse(input) : await parseInTurn(kind, input, inTurn)
   if (parsed.stream) call.holdStream?.()
-  const runId = runIdOf(principal, call.runId, parsed)
   const exact = exactNumbersOf(input.bytes)
   const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
   // These steps use a promise only when a value is not cached.
   const charged = chargedAgent(principal, call.agentLabel, deps)
   const agent = charged instanceof Promise ? await charged : charged
+  const run = enterRun(agent, parsed, call, deps)
   const known = deps.orgRouting(principal.orgId)
   const org = known instanceof Promise ? await known : known
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
@@ -86,7 +87,7 @@ async function serveCall(
     requestId: call.requestId,
     startedAtMs,
     idempotent: idempotentCall !== null,
-    run: runId === null ? null : { runId, runAgentId: runAgentOf(agent) },
+    run,
     debits: isDebited(principal, deps),
     watch: counted,
     trace,
@@ -277,8 +278,18 @@ export function runIdOf(principal: BearerPrincipal, ofHeaders: string | null | u
   return chosenRunId(claim, named)
 }
 
-/** Returns the agent that the runs of the family belong to: the one at the top. Null when the call names no registered agent. */
-const runAgentOf = ({ agentId, ancestorIds }: ChargedAgent): number | null => ancestorIds.at(-1) ?? agentId
+/**
+ * Returns the run of the call, or null. It belongs to the agent at the top of the family, otherwise to the key. The end of the run cuts the call from here
+ * on. Throws `bad_request` and `run_ended`.
+ */
+function enterRun({ agentId, ancestorIds }: ChargedAgent, parsed: ParsedRequest, call: Call<Principal>, deps: InferenceDeps): RunOfCall | null {
+  const principal = bearer(call.principal)
+  const runId = runIdOf(principal, call.runId, parsed)
+  if (runId === null) return null
+  const run = { runId, runAgentId: ancestorIds.at(-1) ?? agentId }
+  deps.endedRuns?.enter(runRefOf(principal.orgId, principal.keyId, run), call.joinRun)
+  return run
+}
 
 /**
  * Returns the agent that the call charges. An agent token decides before any label. The header of a plain key is a label. When the label names a
@@ -330,7 +341,7 @@ function endWithoutAnswer(error: unknown): { status: number; outcome: Outcome } 
 }
 
 function statusOfCut({ reason }: CallCutError): number {
-  if (reason === 'agent_paused') return 403
+  if (reason === 'agent_paused' || reason === 'run_ended') return 403
   return reason === 'agent_revoked' || reason === 'key_revoked' ? 401 : 503
 }
 

@@ -5,9 +5,10 @@ import { type AnomalySweepDeps, anomalySweepMs, sweepAnomalies } from './anomali
 import { deleteOldHours, deleteOldUsage, type RetentionDeps, retentionEveryMs } from './events/usage-retention.ts'
 import { UsageReports, type UsageReportsOptions } from './reports/reports.ts'
 import { UsageOverview } from './reports/usage-overview.ts'
+import { deleteOldEnds, RunEnds, type RunEndsDeps } from './runs/run-ends.ts'
 import { deleteOldRunRows, Runs } from './runs/runs.ts'
 
-export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'> {
+export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'>, RunEndsDeps {
   readonly jobs: Jobs
 }
 
@@ -17,15 +18,17 @@ export interface Usage {
   readonly activity: Activity
   readonly activityEvents: ActivityEvents
   readonly runs: Runs
+  readonly runEnds: RunEnds
 }
 
 /** Constructs the usage reports. Also registers the jobs that find anomalies and delete old events. */
-export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs }: UsageDeps): Usage {
+export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs, controlLog, checkOwner }: UsageDeps): Usage {
   jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies({ db, clock, ids, journal }, signal))
   jobs.every('usage.retention', retentionEveryMs, async signal => {
     await deleteOldUsage({ db, clock, log, keepDays }, signal)
     await deleteOldHours({ db, clock }, signal)
     await deleteOldRunRows({ db, clock, keepDays }, signal)
+    await deleteOldEnds({ db, clock }, signal)
   })
   const deps = { db, clock, journal }
   return {
@@ -34,5 +37,6 @@ export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames
     activity: new Activity(deps),
     activityEvents: new ActivityEvents(deps),
     runs: new Runs(deps),
+    runEnds: new RunEnds({ db, clock, controlLog, checkOwner }),
   }
 }

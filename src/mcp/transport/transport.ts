@@ -119,6 +119,7 @@ export function createMcp(deps: McpDeps): Mcp {
     const trace = deps.placeOf?.(request.headers)
     const cut = new AbortController()
     let unregister: (() => void) | undefined
+    let leaveRun: (() => void) | undefined
     try {
       admit(request, deps)
       const from = { requestId, clientIp: () => deps.clientIp(request) }
@@ -149,6 +150,9 @@ export function createMcp(deps: McpDeps): Mcp {
           requestId,
           agentLabel,
           runId: runIdOfHeaders(withBaggageOf(body, request.headers)),
+          joinRun: runKey => {
+            leaveRun ??= deps.inflight.joinRun(runKey, cut)
+          },
           paid,
           signal: cut.signal,
           clientIp: () => deps.clientIp(request),
@@ -167,6 +171,7 @@ export function createMcp(deps: McpDeps): Mcp {
     } catch (thrown) {
       refuse(thrown, { requestId, ...traceFields(trace) }, response, deps)
     } finally {
+      leaveRun?.()
       unregister?.()
     }
   }

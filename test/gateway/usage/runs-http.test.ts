@@ -6,6 +6,7 @@ import { keepsRuns } from '../../../src/gateway/usage/runs/run-sums.ts'
 import { deleteOldRunRows } from '../../../src/gateway/usage/runs/runs.ts'
 import { statement } from '../../../src/platform/db/db.ts'
 import { exchange } from '../../agents/oauth-calls.ts'
+import { runHere } from '../../cli/run-here.ts'
 import { startApp, type TestApp, type TestReply } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { eventOf, request } from '../limits/engine.ts'
@@ -117,9 +118,9 @@ describe('runs', () => {
     }
     expect(app.alpha.requests).toHaveLength(dialed)
 
-    // No provider gets the id.
+    // No provider gets the id of a header or of a token. Metadata is a field of the body like any other.
     const outward = app.alpha.requests.map(({ headers, raw }) => JSON.stringify(headers) + raw.toString()).join()
-    for (const [id] of ladder) expect(outward).not.toContain(id)
+    for (const [id, { headers }] of ladder) if (headers !== undefined) expect(outward).not.toContain(id)
     expect(outward).not.toContain('claimed')
 
     // Each id is one run, with the calls that name it.
@@ -258,6 +259,32 @@ describe('runs', () => {
     for (const query of ['?limit=0', '?limit=201', '?cursor=x', '?cursor=2026-13-40.1', '?from=2026-02-30', '?agent_id=x'])
       expect((await get(`/v1/me/runs${query}`)).status, query).toBe(400)
     for (const id of ['a%0ab', '%20', 'r'.repeat(257), 'none']) expect((await get(`/v1/me/runs/${id}`)).status, id).toBe(404)
+  })
+
+  test('brigade runs lists runs, shows one and ends one', async () => {
+    const { orgId, keyId, key } = await app.otherOrg('Typed Runs')
+    await put([1, 2, 3].map(n => eventsOf(orgId, `typed ${n}`, noonMs + n, { keyId })))
+    const env = { XDG_CONFIG_HOME: app.dataDir, BRIGADE: app.baseUrl, BRIGADE_KEY: key }
+    const typed = async (...words: string[]): Promise<string> => {
+      const { code, out, err } = await runHere(words, env)
+      expect([code, err], words.join(' ')).toEqual([0, ''])
+      return out
+    }
+    expect(
+      (await typed('runs'))
+        .split('\n')
+        .slice(1, 4)
+        .map(line => line.slice(0, 7)),
+    ).toEqual(['typed 3', 'typed 2', 'typed 1'])
+    expect(JSON.parse(await typed('runs', '--json', '--limit', '2', '--key-id', String(keyId))).runs).toMatchObject([
+      { run_id: 'typed 3' },
+      { run_id: 'typed 2' },
+    ])
+    expect(await typed('runs', '--from', '2026-11-04')).toContain('No runs.')
+    expect(await typed('runs', 'show', 'typed 1')).toContain('calls   1, 0 failed')
+    expect(JSON.parse(await typed('runs', 'show', 'typed 1', '--json'))).toMatchObject({ run_id: 'typed 1', by_agent: [{ agent_id: null, calls: 1 }] })
+    expect(JSON.parse(await typed('runs', 'end', 'typed 1', '--json'))).toMatchObject({ ok: true, state: 'ended' })
+    expect((await runHere(['runs', 'show', 'none'], env)).code).toBe(4)
   })
 
   test('a day has a bounded number of new runs, and the calls of further ones are added up in one row', async () => {

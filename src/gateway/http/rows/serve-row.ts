@@ -80,6 +80,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
   #isClosed = false
   #isHandled = false
   #giveStream: (() => void) | null = null
+  #leaveRun: (() => void) | null = null
 
   constructor(binding: Binding, params: Readonly<Record<string, string>>, query: string, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps) {
     this.binding = binding
@@ -129,6 +130,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
       requestId: this.requestId,
       agentLabel: namesAgents(binding) ? agentLabelOf(request.headers[agentIdHeader]) : null,
       runId: isInference ? runIdOfHeaders(request.headers) : null,
+      joinRun: isInference ? runKey => this.#joinRun(runKey) : undefined,
       signal: this.cancellation,
       baseUrl: deps.baseUrl(),
       clientIp: () => deps.clientIp(request),
@@ -156,6 +158,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
    */
   handled(): void {
     this.#isHandled = true
+    this.#leaveRun?.()
     this.#releaseBody()
   }
 
@@ -182,6 +185,10 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
 
   #holdStream(orgId: number): void {
     if (!this.response.destroyed) this.#giveStream ??= this.deps.streamPlaces.take(orgId)
+  }
+
+  #joinRun(runKey: string): void {
+    this.#leaveRun ??= this.deps.inflight.joinRun(runKey, this.cancellation)
   }
 
   /** Throws `places_taken`. */

@@ -3,10 +3,11 @@ import { endpointOf } from '../../../platform/endpoint.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
 import { int4Max } from '../../../platform/values/row-id.ts'
 import { whole } from '../activity/activity-parameters.ts'
+import type { RunEnds } from './run-ends.ts'
 import type { RunRow, RunSums } from './run-queries.ts'
 import type { Runs, WholeRun } from './runs.ts'
 
-const row = endpointOf<{ runs: Runs }>()
+const row = endpointOf<{ runs: Runs; runEnds: RunEnds }>()
 
 const pageMax = 200
 const pageDefault = 50
@@ -30,7 +31,11 @@ const runView = z.object({
   agent_name: z.string().nullable(),
   key_id: z.int().nullable().describe('The key that the run belongs to, when its calls name no registered agent.'),
   key_name: z.string().nullable(),
-  state: z.enum(['active', 'idle']).describe('idle: no call for 30 minutes. The next call belongs to the run all the same.'),
+  state: z
+    .enum(['active', 'idle', 'ended'])
+    .describe('idle: no call for 30 minutes. The next call belongs to the run all the same. ended: its calls are refused, or its agent is revoked.'),
+  ended_at: z.string().nullable().describe('Null: nobody ended the run itself.'),
+  ended_by: z.object({ kind: z.enum(['person', 'key']), id: z.int() }).nullable(),
   first_at: z.string().describe('Admission of the first call, ISO 8601, UTC.'),
   last_at: z.string().describe('Admission of the last call that has ended.'),
   ...figures,
@@ -58,6 +63,16 @@ function figuresOf(sums: RunSums) {
   }
 }
 
+function stateOf({ endedAt, isRevoked, lastAt }: RunRow, nowMs: number): 'active' | 'idle' | 'ended' {
+  if (endedAt !== null || isRevoked) return 'ended'
+  return nowMs - lastAt.getTime() < idleMs ? 'active' : 'idle'
+}
+
+function endedBy(user: number | null, key: number | null): z.output<typeof runView>['ended_by'] {
+  if (user !== null) return { kind: 'person', id: user }
+  return key === null ? null : { kind: 'key', id: key }
+}
+
 function viewOf(run: RunRow, nowMs: number): z.output<typeof runView> {
   const { ownerKind, ownerId, ownerName } = run
   return {
@@ -66,7 +81,9 @@ function viewOf(run: RunRow, nowMs: number): z.output<typeof runView> {
     agent_name: ownerKind === 'agent' ? ownerName : null,
     key_id: ownerKind === 'key' && ownerId !== 0 ? ownerId : null,
     key_name: ownerKind === 'key' ? ownerName : null,
-    state: nowMs - run.lastAt.getTime() < idleMs ? 'active' : 'idle',
+    state: stateOf(run, nowMs),
+    ended_at: run.endedAt?.toISOString() ?? null,
+    ended_by: endedBy(run.endedByUser, run.endedByKey),
     first_at: run.firstAt.toISOString(),
     last_at: run.lastAt.toISOString(),
     ...figuresOf(run),
@@ -125,6 +142,40 @@ export const runEndpoints = {
     errors: ['bad_request', 'not_found', 'database_unavailable'],
     async handle({ runs }, { path, query }, { principal }) {
       return wholeViewOf(await runs.find(principal, path.id, { agentId: query.agent_id, keyId: query.key_id }), runs.nowMs())
+    },
+  }),
+
+  endRun: row({
+    at: 'POST /v1/me/runs/{id}/end',
+    twin: { at: 'POST /me/runs/{id}/end', auth: 'session', access: {} },
+    auth: 'key',
+    access: { scope: 'full' },
+    tag: 'usage',
+    summary:
+      'Ends a run: its running calls are cut, and later ones are refused with run_ended. This cannot be undone. With agent_id or key_id the run need not have a call that has ended.',
+    input: { path: z.object({ id: z.string().describe('The id that the calls of the run name.') }), query: z.object(owner) },
+    output: z.object({
+      ok: z.literal(true),
+      run_id: z.string(),
+      agent_id: z.int().nullable(),
+      key_id: z.int().nullable(),
+      state: z.literal('ended'),
+      ended_at: z.string(),
+      ended_by: z.object({ kind: z.enum(['person', 'key']), id: z.int() }).nullable(),
+    }),
+    errors: ['bad_request', 'forbidden', 'not_found', 'cap', 'database_unavailable'],
+    async handle({ runs, runEnds }, { path, query }, { principal }) {
+      const ref = await runs.toEnd(principal, path.id, { agentId: query.agent_id, keyId: query.key_id })
+      const { endedAt, byUser, byKey } = await runEnds.end(principal, ref)
+      return {
+        ok: true,
+        run_id: ref.runId,
+        agent_id: ref.ownerKind === 'agent' ? ref.ownerId : null,
+        key_id: ref.ownerKind === 'key' ? ref.ownerId : null,
+        state: 'ended',
+        ended_at: endedAt.toISOString(),
+        ended_by: endedBy(byUser, byKey),
+      }
     },
   }),
 }

@@ -19,6 +19,12 @@ export interface RunRow {
   readonly cachedTokens: bigint
   readonly valueUinr: bigint
   readonly costUinr: bigint
+  /** When the run was ended, and by whom. Null when nobody ended it. */
+  readonly endedAt: Date | null
+  readonly endedByUser: number | null
+  readonly endedByKey: number | null
+  /** True when the agent of the run is revoked. */
+  readonly isRevoked: boolean
 }
 
 /** The sums of a part of a run. */
@@ -27,9 +33,11 @@ export type RunSums = Pick<RunRow, 'calls' | 'errors' | 'promptTokens' | 'comple
 const sums = `calls as "calls", r.errors as "errors", r.prompt_tokens as "promptTokens", r.completion_tokens as "completionTokens",
      r.cached_tokens as "cachedTokens", r.value_uinr as "valueUinr", r.cost_uinr as "costUinr"`
 const columns = `r.number as "number", r.owner_kind as "ownerKind", r.owner_id as "ownerId", coalesce(a.name, k.name) as "ownerName", r.run_id as "runId",
-     r.first_at as "firstAt", r.last_at as "lastAt", r.last_day as "lastDay", r.${sums}`
+     r.first_at as "firstAt", r.last_at as "lastAt", r.last_day as "lastDay", r.${sums},
+     e.ended_at as "endedAt", e.ended_by_user as "endedByUser", e.ended_by_key as "endedByKey", coalesce(a.status = 'revoked', false) as "isRevoked"`
 const names = `left join agents a on r.owner_kind = 'agent' and a.org_id = r.org_id and a.id = r.owner_id
-   left join api_keys k on r.owner_kind = 'key' and k.org_id = r.org_id and k.id = r.owner_id`
+   left join api_keys k on r.owner_kind = 'key' and k.org_id = r.org_id and k.id = r.owner_id
+   left join run_ends e on e.org_id = r.org_id and e.owner_kind = r.owner_kind and e.owner_id = r.owner_id and e.run_id = r.run_id`
 
 /** Returns the runs before a place, with their last call on a day or later, the latest first. */
 export const listRuns = statement<[orgId: number, from: string, beforeDay: string, beforeNumber: bigint, limit: number], RunRow>(

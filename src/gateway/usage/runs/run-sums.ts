@@ -113,7 +113,12 @@ async function addRuns(tx: Tx, runs: ReadonlyMap<string, RunCalls>, runsOfDayMax
   const written = sorted.filter(run => numbers.has(keyOf(run)))
   if (unknown.length > 0) {
     const room = new Map(begun.map(({ orgId, day, runs: count }) => [`${orgId} ${day}`, runsOfDayMax - count]))
-    const made = withinRoom(unknown, room, dayOf)
+    // The numbers of new rows follow the order in which the runs began.
+    const made = withinRoom(
+      unknown.toSorted((a, b) => a.firstMs - b.firstMs),
+      room,
+      dayOf,
+    )
     for (const row of await tx.many(insertRuns, rowsOf(made, dayOf))) numbers.set(keyOf(row), row.number)
     written.push(...made)
     await countNew(tx, made, dayOf)

@@ -6,6 +6,7 @@ import type { Flushable } from '../../../platform/flushable.ts'
 import type { Principal } from '../../../platform/security/principal.ts'
 import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
 import { isRunId } from '../../wire/runs/run-id.ts'
+import type { RunRef } from './ended-runs.ts'
 import {
   deleteOldRunDays,
   deleteOldRuns,
@@ -114,6 +115,20 @@ export class Runs {
     return { run, byModel, byAgent }
   }
 
+  /**
+   * Returns the run that a request to end it means. With an owner, the run need not have a row yet, because its first call may still run. Throws
+   * `not_found` and `bad_request`.
+   */
+  async toEnd(principal: Principal, runId: string, filter: RunOwnerFilter): Promise<RunRef & { readonly ownerKind: 'agent' | 'key' }> {
+    const { orgId } = principal
+    if (!isRunId(runId)) throw noRun()
+    const owner = await this.#ownerOf(orgId, filter)
+    await this.#deps.journal.flushNow()
+    const { kind, id } = owner ?? ownerOfRow(await this.#ownOrOnly(principal, runId))
+    if (kind === 'others') throw noRun()
+    return { orgId, ownerKind: kind, ownerId: id, runId }
+  }
+
   async #ownOrOnly(principal: Principal, runId: string): Promise<RunRow | null> {
     const { db } = this.#deps
     const own = ownerOfCaller(principal)
@@ -147,6 +162,11 @@ export async function deleteOldRunRows({ db, clock, keepDays }: { db: Db; clock:
 function ownerOfCaller(principal: Principal): Owner | null {
   if (principal.kind === 'session') return null
   return principal.kind === 'key' ? { kind: 'key', id: principal.keyId } : { kind: 'agent', id: principal.ancestorIds.at(-1) ?? principal.agentId }
+}
+
+function ownerOfRow(run: RunRow | null): Owner {
+  if (run === null) throw noRun()
+  return { kind: run.ownerKind, id: run.ownerId }
 }
 
 const noRun = () => fail('not_found', { message: 'No run with this id. A run has a row when its first call has ended.' })
