@@ -42,6 +42,7 @@ const areas = {
   ENDP: 'custom endpoints',
   USAGE: 'usage reports',
   ACT: 'activity',
+  RUN: 'runs of agents',
   COST: 'cost headers',
   CACHE: 'cached prompt tokens',
   ATT: 'attestations',

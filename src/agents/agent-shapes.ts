@@ -1,6 +1,7 @@
 /** The shapes that the endpoints of agents share. */
 import { z } from 'zod'
 import { allowListMaxBytes, isShortList } from '../gateway/keys/key-rules.ts'
+import { isRunId } from '../gateway/wire/runs/run-id.ts'
 import { agentScopes } from '../platform/security/principal.ts'
 import { int4Max, rowId } from '../platform/values/row-id.ts'
 import { noAgent } from './tokens/token-refusal.ts'
@@ -84,6 +85,9 @@ export const tokenParamsShape = {
     .describe(`Some of "${agentScopes.join(' ')}", with spaces between them. Left out: all.`),
   ttl_s: z.int().min(1).optional().describe('Seconds until it ends, at most AGENT_TOKEN_TTL_S, which it is when left out.'),
 }
+
+/** The id of a run that a token fixes. */
+export const runParam = z.string().refine(isRunId, 'must be 1 to 256 printable ASCII characters, without spaces at its ends').optional()
 
 /** The minted token. */
 export const mintedShape = {

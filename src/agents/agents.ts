@@ -334,6 +334,13 @@ export class Agents {
     return this.#views.one(orgId, row)
   }
 
+  /** Throws `not_found`, and `forbidden` for a person at the console who may not act on the agent. */
+  async checkActing(by: Exclude<Actor, 'operator'>, agentId: number): Promise<void> {
+    const found = await this.#deps.db.maybe(findAgent, by.orgId, agentId)
+    if (found === null) throw noAgent()
+    checkActing(by, found)
+  }
+
   /** Returns `descendantId` as the id of an agent below `agentId`. Throws `not_found` for every other id. */
   async descendant(orgId: number, agentId: number, descendantId: number): Promise<number> {
     const found = await this.#deps.db.maybe(findWithAncestors, orgId, descendantId)

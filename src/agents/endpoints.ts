@@ -3,7 +3,7 @@ import { type At, endpointOf, reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
 import { int4Max } from '../platform/values/row-id.ts'
 import { paramsOf } from './agent-rules.ts'
-import { agentPath, agentView, changedAgent, idOf, mintedShape, paramsShape, tokenParamsShape } from './agent-shapes.ts'
+import { agentPath, agentView, changedAgent, idOf, mintedShape, paramsShape, runParam, tokenParamsShape } from './agent-shapes.ts'
 import type { Agents } from './agents.ts'
 import { familyView, filterOf, listQuery, pageDefault } from './listing/list-shapes.ts'
 import { jwksMaxAgeSeconds } from './tokens/signing-keys.ts'
@@ -125,12 +125,18 @@ export const agentEndpoints = {
           .max(int4Max)
           .optional()
           .describe('With a session: the API key of yours that binds the token. The token ends with it. An API key binds with itself.'),
+        run: runParam.describe('Id of the run that all calls with this token belong to, and all calls with tokens that are made from it.'),
       }),
     },
     output: z.object(mintedShape),
     errors: ['forbidden', 'not_found', 'agent_revoked', 'bad_request'],
     async handle({ agents }, { path, body }, call) {
-      const minted = await agents.tokens.mint(call.principal, idOf(path), { scope: body.scope, ttlSeconds: body.ttl_s, keyId: body.key_id })
+      const minted = await agents.tokens.mint(call.principal, idOf(path), {
+        scope: body.scope,
+        ttlSeconds: body.ttl_s,
+        keyId: body.key_id,
+        runId: body.run,
+      })
       return reply.json(minted, 200, { 'cache-control': 'no-store' })
     },
   }),

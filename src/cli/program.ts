@@ -19,6 +19,7 @@ import { addKeysCommands } from './person/keys-commands.ts'
 import { addOpenCommand } from './person/open-command.ts'
 import { addProvidersCommands } from './person/providers-commands.ts'
 import { addBudgetCommand } from './reports/budget-command.ts'
+import { addRunsCommands } from './reports/runs-commands.ts'
 import { addUsageCommand } from './reports/usage-command.ts'
 import { addVerifyCommand } from './reports/verify-command.ts'
 import { prepareProgram } from './run-program.ts'
@@ -57,6 +58,7 @@ export function brigadeProgram(): Command {
   addAgentCommands(program)
   addMemoryCommands(program)
   addUsageCommand(program)
+  addRunsCommands(program)
   addBudgetCommand(program)
   addKeysCommands(program)
   addProvidersCommands(program)

@@ -16,6 +16,7 @@ import { Founders } from '../gateway/orgs/founders.ts'
 import { createOrgs, type Orgs } from '../gateway/orgs/orgs.ts'
 import { makePartitions, partitionsEveryMs } from '../gateway/usage/events/partitions.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
+import { EndedRuns } from '../gateway/usage/runs/ended-runs.ts'
 import type { WebhookServices } from '../gateway/webhooks/create-webhooks.ts'
 import { createMemory, type Memory, memorySweepMs } from '../memory/memory.ts'
 import { purgeEveryMs } from '../memory/upkeep/purge.ts'
@@ -48,6 +49,7 @@ export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeli
   readonly limits: LimitsEngine<UsageEvent>
   readonly orgLimits: OrgLimits
   readonly agents: Agents
+  readonly endedRuns: EndedRuns
   readonly memory: Memory
   readonly addressTests: AddressTests
   readonly authenticator: Authenticator
@@ -106,9 +108,10 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const familyBounds = { playgroundBudgetInr: config.PLAYGROUND_BUDGET_INR, budgets: limits.budgets, allowOneMore: orgLimits.allowing('agents') }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...familyBounds })
+  const endedRuns = new EndedRuns({ db, log, controlLog, inflight })
   await keys.beginTrials()
   await controlLog.start()
-  await agents.start()
+  await Promise.all([agents.start(), endedRuns.start()])
   const stopKeyUse = keys.use.start(log)
   await makePartitions(db, clock.nowMs(), log)
   const memory = memoryOf(deps, shared, { controlLog, sealer, agents })
@@ -126,6 +129,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
     limits,
     orgLimits,
     agents,
+    endedRuns,
     memory,
     authenticator: new Authenticator(keys, agents.tokens),
     sessions,

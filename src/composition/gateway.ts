@@ -276,6 +276,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     traces: parts.watch.traces,
     timeouts: { firstByteMs: config.FIRST_BYTE_TIMEOUT_MS, wholeReplyMs: config.WHOLE_REPLY_TIMEOUT_MS },
     images: imageSettings(config),
+    endedRuns: parts.endedRuns,
     agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
     orgRouting: orgId => routing.orgRoutings.get(orgId),
   }

@@ -6,11 +6,12 @@ import { insertUsageEvents } from '../gateway/usage/events/apply.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
 import { usageEventCodec } from '../gateway/usage/events/record-bytes.ts'
 import { keepsRollups, modelShards } from '../gateway/usage/rollups/rollups.ts'
+import { keepsRuns } from '../gateway/usage/runs/run-sums.ts'
 import type { Ids } from '../platform/values/ids.ts'
 
 export function usageAccount(ids: Ids): Required<Pick<LimitsOptions<UsageEvent>, 'appliers' | 'endOf' | 'onGivenUp' | 'codec'>> {
   return {
-    appliers: [insertUsageEvents, endOnceKeys, noteLastCalls, keepsRollups(Math.floor(ids.random() * modelShards))],
+    appliers: [insertUsageEvents, endOnceKeys, noteLastCalls, keepsRuns(), keepsRollups(Math.floor(ids.random() * modelShards))],
     endOf: endOnceKeysOf,
     onGivenUp: freeOnceKeysOf,
     codec: usageEventCodec,

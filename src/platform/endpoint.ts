@@ -25,6 +25,10 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly requestId: string
   /** The checked `x-br-agent-id` header, or null. An agent token ignores this header, because the token names the agent. Use `agentOf` for both cases. */
   readonly agentLabel: string | null
+  /** The id of the run that the headers of a charging call name. Absent or null when they name none. */
+  readonly runId?: string | null | undefined
+  /** Registers a charging call under its run, so that the end of the run cuts it. A second call has no effect. */
+  readonly joinRun?: ((runKey: string) => void) | undefined
   /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
   /** The id that a header of the client gives to the conversation of the call. Absent when no header does. */

@@ -43,6 +43,7 @@ export const errorTable = {
   credits_held: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'ours', message: 'What is left of the prepaid balance is held by running calls. Try again shortly, or top up.', shouldRetry: true },
   forbidden: { code: 'forbidden', status: 403, type: 'permission_error', source: 'interface', message: 'This credential may not do that.' },
   agent_paused: { code: 'agent_paused', status: 403, type: 'permission_error', source: 'ours', message: 'This agent is paused, and its calls are refused. The agent cannot resume itself. The person who paused it can resume it with POST /v1/me/agents/{id}/resume.' },
+  run_ended: { code: 'run_ended', status: 403, type: 'permission_error', source: 'ours', message: 'This run was ended, and its calls are refused. Begin a new run with another id.', shouldRetry: false },
   agent_revoked_label: { code: 'agent_revoked', status: 403, type: 'permission_error', source: 'ours', message: 'The agent named in x-br-agent-id is revoked.' },
   foreign_origin: { code: 'forbidden', status: 403, type: 'permission_error', source: 'ours', message: 'The Origin or Host of this request is not allowed here.' },
   model_gated: { code: 'model_gated', status: 403, type: 'permission_error', source: 'interface', message: 'This model needs a data-retention window, which is off for this organisation.' },

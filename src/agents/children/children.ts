@@ -95,6 +95,7 @@ export class Children {
       // The revocation of the requesting token ends this token too.
       via: viaOf(parent),
       ttlSeconds: tokens.lifeOf(params.token.ttlSeconds, parent.lifeSeconds),
+      runId: parent.runId,
     }
     const { agent, isNew } = await controlLog.change(async tx => {
       const made = await this.#createIn(tx, parent, forms, params)

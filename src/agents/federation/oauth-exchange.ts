@@ -106,6 +106,7 @@ export class TokenExchange {
       scopes: narrowed(form.scope, principal.scopes),
       ttlSeconds: claims.exp - Math.floor(clock.nowMs() / 1000),
       via: viaOf(principal),
+      runId: principal.runId,
       ...(claims.act === undefined ? {} : { act: claims.act }),
     })
   }

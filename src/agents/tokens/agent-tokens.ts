@@ -50,6 +50,8 @@ export interface TokenParams {
 export interface MintParams extends TokenParams {
   /** The key that binds the token. A key as the caller binds with itself. A signed-in person names one. */
   readonly keyId?: number | undefined
+  /** The run of the token's calls. */
+  readonly runId?: string | undefined
 }
 
 /** The parts of a token. The caller checks who may mint it. */
@@ -66,6 +68,8 @@ export interface TokenGrant {
   readonly act?: Act
   /** The ids of the tokens that this token was made from. The revocation of one of them ends this token too. */
   readonly via?: readonly string[]
+  /** The run of the token's calls. A token that is made from another one inherits its run. */
+  readonly runId?: string | undefined
 }
 
 /** The answer of the token endpoint. `token` repeats `access_token`. */
@@ -110,7 +114,7 @@ export class AgentTokens {
     const agent = await this.agentToBind(principal.orgId, agentId)
     checkActing(principal, agent)
     const { userId, keyId } = await bindingKey(this.#deps.keys, principal, params.keyId)
-    return this.issue({ agent, orgId: principal.orgId, userId, keyId, scopes, ttlSeconds })
+    return this.issue({ agent, orgId: principal.orgId, userId, keyId, scopes, ttlSeconds, runId: params.runId })
   }
 
   /**
@@ -142,7 +146,7 @@ export class AgentTokens {
   }
 
   /** Signs a token. Throws `bad_request` for a token that would be too long to be accepted. */
-  async issue({ agent, orgId, userId, keyId, scopes, ttlSeconds, act, via = [] }: TokenGrant): Promise<MintedToken> {
+  async issue({ agent, orgId, userId, keyId, scopes, ttlSeconds, act, via = [], runId }: TokenGrant): Promise<MintedToken> {
     const { clock, ids, signingKeys, baseUrl } = this.#deps
     const { kid, key } = await signingKeys.current()
     const issuedAt = Math.floor(clock.nowMs() / 1000)
@@ -159,6 +163,7 @@ export class AgentTokens {
       agent: { id: agent.id, name: agent.name, epoch: agent.epoch, ...(agent.ancestorIds.length === 0 ? {} : { ancestors: agent.ancestorIds }) },
       ...(act === undefined ? actOf(agent.ancestorIds) : { act }),
       ...(via.length === 0 ? {} : { via }),
+      ...(runId === undefined ? {} : { run: runId }),
     })
       .setProtectedHeader({ alg: tokenAlgorithm, typ: tokenType, kid })
       .setIssuer(baseUrl())
@@ -325,6 +330,7 @@ export class AgentTokens {
       policies: bothOf(key.policies, policies),
       expiresAtMs: claims.exp * 1000,
       lifeSeconds: claims.exp - claims.iat,
+      ...(claims.run === undefined ? {} : { runId: claims.run }),
     }
   }
 }

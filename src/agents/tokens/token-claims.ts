@@ -31,6 +31,7 @@ export const claimsShape = z
     via: z.array(z.string()).max(viaMax).default([]),
     scope: z.string().optional(),
     ver: z.int().optional(),
+    run: z.string().optional(),
   })
   .transform(claims => ({ ...claims, scopes: scopesOfClaims(claims) }))
 /** The claims of a token after its signature, issuer, audience, type and times were verified. */

@@ -16,12 +16,12 @@ export interface Operations {
   /** What is kept of the calls of one request, with the routes that were tried and without content. Most requests make one call, the image panel several. */
   activityCall: {
     path: { request_id: string | number }
-    reply: { request_id: string; calls: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; member_name: string | null; workspace_name: string | null; cache_write_tokens: number; reasoning_tokens: number; images: number; audio_seconds: number; characters: number; routes: ({ provider: string; model: string; residency: string; byok: boolean; outcome: 'answered' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; reason: string | null; ms: number })[] })[] }
+    reply: { request_id: string; calls: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; run_id: string | null; member_name: string | null; workspace_name: string | null; cache_write_tokens: number; reasoning_tokens: number; images: number; audio_seconds: number; characters: number; routes: ({ provider: string; model: string; residency: string; byok: boolean; outcome: 'answered' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; reason: string | null; ms: number })[] })[] }
   }
   /** Single calls, newest first, without content. Failed calls are included, with their status and zero tokens. */
   activityEvents: {
     query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
-    reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null })[]; next_before: string | null }
+    reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; run_id: string | null })[]; next_before: string | null }
   }
   /** Add an entry to a folder that you may write to, usually a journal. Every entry is a separate object, so entries of concurrent writers are all kept. */
   appendMemory: {
@@ -258,6 +258,18 @@ export interface Operations {
   endOtherSessions: {
     reply: { ok: true; ended: number }
   }
+  /** Ends a run: its running calls are cut, and later ones are refused with run_ended. This cannot be undone. With agent_id or key_id the run need not have a call that has ended. */
+  endRun: {
+    path: { id: string | number }
+    query?: { agent_id?: number; key_id?: number }
+    reply: { ok: true; run_id: string; agent_id: number | null; key_id: number | null; state: 'ended'; ended_at: string; ended_by: { kind: 'person' | 'key'; id: number } | null }
+  }
+  /** Ends a run: its running calls are cut, and later ones are refused with run_ended. This cannot be undone. With agent_id or key_id the run need not have a call that has ended. */
+  endRunConsole: {
+    path: { id: string | number }
+    query?: { agent_id?: number; key_id?: number }
+    reply: { ok: true; run_id: string; agent_id: number | null; key_id: number | null; state: 'ended'; ended_at: string; ended_by: { kind: 'person' | 'key'; id: number } | null }
+  }
   /** Ends an own session: every process refuses it within a second. The current one signs out and clears its cookie. */
   endSession: {
     path: { id: string | number }
@@ -307,6 +319,18 @@ export interface Operations {
   getPublicCollection: {
     path: { slug: string | number }
     reply: { id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; versions: { version: number; name: string; model: string; steps: { model: string; provider?: string }[]; created_at: string }[] }
+  }
+  /** One run with its sums by model and by agent. Without agent_id and key_id, it is the run of the caller, or the only run with this id. */
+  getRun: {
+    path: { id: string | number }
+    query?: { agent_id?: number; key_id?: number }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[] }
+  }
+  /** One run with its sums by model and by agent. Without agent_id and key_id, it is the run of the caller, or the only run with this id. */
+  getRunConsole: {
+    path: { id: string | number }
+    query?: { agent_id?: number; key_id?: number }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[] }
   }
   /** For owners and admins the configured store without its secret, bytes used, and what the store can do. Members, keys that cannot configure it and agents see its quota and how long it keeps things, not its place. */
   getStore: {
@@ -454,6 +478,16 @@ export interface Operations {
     query?: { model?: string }
     reply: { collections: ({ id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; readme_cut: boolean })[] }
   }
+  /** The runs of the organisation: calls, tokens and rupees of each job. The runs with the latest calls come first. */
+  listRuns: {
+    query?: { agent_id?: number; key_id?: number; from?: string; limit?: number; cursor?: string }
+    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null }
+  }
+  /** The runs of the organisation: calls, tokens and rupees of each job. The runs with the latest calls come first. */
+  listRunsConsole: {
+    query?: { agent_id?: number; key_id?: number; from?: string; limit?: number; cursor?: string }
+    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null }
+  }
   /** The sessions of the signed-in person in every organisation: the current one, then the newest, at most 200. An agent has none. */
   listSessions: {
     reply: { sessions: ({ id: number; current: boolean; browser: 'edge' | 'opera' | 'samsung' | 'firefox' | 'chrome' | 'safari' | 'curl' | 'other' | null; org: { id: number; name: string }; created_at: string; last_used_at: string | null; expires_at: string })[] }
@@ -512,13 +546,13 @@ export interface Operations {
   /** Mints a short-lived token of this agent, with all scopes or fewer. The limits of the key that mints it, or that a person names, apply too. */
   mintAgentToken: {
     path: { id: string | number }
-    body: { scope?: string; ttl_s?: number; key_id?: number }
+    body: { scope?: string; ttl_s?: number; key_id?: number; run?: string }
     reply: { access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
   }
   /** Mints a short-lived token of this agent, with all scopes or fewer. The limits of the key that mints it, or that a person names, apply too. */
   mintAgentTokenConsole: {
     path: { id: string | number }
-    body: { scope?: string; ttl_s?: number; key_id?: number }
+    body: { scope?: string; ttl_s?: number; key_id?: number; run?: string }
     reply: { access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
   }
   /** A token of the caller's playground agent for 15 minutes. The agent and its key are made with the first token, with a small monthly budget. */
@@ -1016,6 +1050,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   dpia: 'GET /v1/org/dpia',
   embeddings: 'POST /v1/embeddings',
   endOtherSessions: 'DELETE /me/sessions',
+  endRun: 'POST /v1/me/runs/{id}/end',
+  endRunConsole: 'POST /me/runs/{id}/end',
   endSession: 'DELETE /me/sessions/{id}',
   forkCollection: 'POST /me/collections/fork/{slug}',
   generateImages: 'POST /v1/images/generations',
@@ -1026,6 +1062,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   getModel: 'GET /v1/models/{id}',
   getProfile: 'GET /v1/me/profile',
   getPublicCollection: 'GET /v1/collections/{slug}',
+  getRun: 'GET /v1/me/runs/{id}',
+  getRunConsole: 'GET /me/runs/{id}',
   getStore: 'GET /v1/me/memory-store',
   getStoreConsole: 'GET /me/memory-store',
   getWebhookDelivery: 'GET /me/webhooks/{id}/deliveries/{did}',
@@ -1057,6 +1095,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listProviderKeys: 'GET /me/byok',
   listProviders: 'GET /v1/providers',
   listPublicCollections: 'GET /v1/collections',
+  listRuns: 'GET /v1/me/runs',
+  listRunsConsole: 'GET /me/runs',
   listSessions: 'GET /me/sessions',
   listShares: 'GET /v1/me/memory/shares',
   listSharesConsole: 'GET /me/memory/shares',

@@ -26,7 +26,7 @@ export function usageRecords(keptDays: number): Dpia['usage_records'] {
   return {
     kept_days: keptDays,
     stored:
-      'Per call: time, request id, kind, model, provider, residency, whose key, status, outcome, latency, tokens, images, seconds of audio, characters, value, cost, and the ids of organisation, person, key, workspace and agent, or the label that the caller gave its agent, and which routes failed before it ended. Never content. Sums by hour are kept for 32 days. Sums by day are kept on, also of prompts that were sent out to have their tokens counted.',
+      'Per call: time, request id, kind, model, provider, residency, whose key, status, outcome, latency, tokens, images, seconds of audio, characters, value, cost, and the ids of organisation, person, key, workspace and agent, or the label that the caller gave its agent, which routes failed before it ended, and the id that the caller gave its run. Never content. Sums by hour are kept for 32 days, the sums of a run as long as its last call, and the ids of ended runs for 400 days. Sums by day are kept on, also of prompts that were sent out to have their tokens counted.',
   }
 }
 

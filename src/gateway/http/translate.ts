@@ -21,6 +21,8 @@ export function cutError(cut: CallCutError): GatewayError {
       return fail('invalid_api_key', { message: 'This agent has been revoked. Stop: its tokens work no more.', extra: { reason: 'agent_revoked' } })
     case 'agent_paused':
       return fail('agent_paused')
+    case 'run_ended':
+      return fail('run_ended')
     case 'key_revoked':
       return fail('invalid_api_key', { message: 'This key has been revoked.' })
     case 'token_revoked':

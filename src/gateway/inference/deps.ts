@@ -17,6 +17,7 @@ import type { OrgRouting } from '../routing/org-routing.ts'
 import type { Attempt, Plan, ResolveRequest } from '../routing/plan.ts'
 import type { StickyRoutes } from '../routing/sticky/sticky-routes.ts'
 import type { UsageEvent } from '../usage/events/record.ts'
+import type { EndedRuns } from '../usage/runs/ended-runs.ts'
 import type { ExactNumbers } from '../wire/json/exact-numbers.ts'
 import type { CallTraces } from './call-trace.ts'
 import type { CallWatch } from './call-watch.ts'
@@ -114,6 +115,8 @@ export interface InferenceDeps {
   noteTokenCount(orgId: number, route: Route): Promise<void>
   /** Returns the organisation's agent with that id or exact name, or null. The result is synchronous when it is cached. */
   agentByLabel(orgId: number, label: string): NamedAgent | null | Promise<NamedAgent | null>
+  /** The ended runs. Absent when no run can be ended. */
+  readonly endedRuns?: Pick<EndedRuns, 'enter'>
   /** Throws when the caller was revoked since the call began. The pipeline calls it directly before each dial. */
   recheck(principal: BearerPrincipal): void
 }

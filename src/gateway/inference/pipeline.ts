@@ -7,10 +7,12 @@ import { assertNever } from '../../platform/values/assert.ts'
 import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
 import type { StickyCall } from '../routing/sticky/sticky-routes.ts'
-import type { Outcome } from '../usage/events/record.ts'
+import type { Outcome, RunOfCall } from '../usage/events/record.ts'
+import { runRefOf } from '../usage/runs/ended-runs.ts'
 import { exactNumbersOf, isHeavy, parseAhead } from '../wire/json/json-body.ts'
 import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
+import { chosenRunId, runIdOfMetadata } from '../wire/runs/run-id.ts'
 import type { TokenUsage } from '../wire/usage.ts'
 import { type AdmittedCall, type AskedCall, admitCall, isDebited } from './admit-call.ts'
 import { clientErrorReply } from './attempt/refusals.ts'
@@ -69,6 +71,7 @@ async function serveCall(
   // These steps use a promise only when a value is not cached.
   const charged = chargedAgent(principal, call.agentLabel, deps)
   const agent = charged instanceof Promise ? await charged : charged
+  const run = enterRun(agent, parsed, call, deps)
   const known = deps.orgRouting(principal.orgId)
   const org = known instanceof Promise ? await known : known
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
@@ -87,6 +90,7 @@ async function serveCall(
     requestId: call.requestId,
     startedAtMs,
     idempotent: idempotentCall !== null,
+    run,
     debits: isDebited(principal, deps),
     watch: counted,
     trace,
@@ -128,13 +132,13 @@ async function serveCall(
         return bytesReply(leavable, answer, watch, deps)
       case 'client-error':
         await meter.settleFailed(answer.status)
-        return kept(clientErrorReply(answer, kind.format, remainingOf(meter)), content, deps)
+        return kept(clientErrorReply(answer, kind.format, knownOf(meter)), content, deps)
       default:
         return assertNever(answer)
     }
   } catch (error) {
     if (content !== null && meter.dialed) deps.contentLog.keepFailure(content, error)
-    throw withRemaining(error, meter)
+    throw withKnown(error, meter)
   } finally {
     if (idempotentCall !== null) idempotentCall.dialed = meter.dialed
     if (!isStream) watch.end()
@@ -273,6 +277,30 @@ export function bearer(principal: Principal): BearerPrincipal {
 }
 
 /**
+ * Returns the run of the call, or null. A body is only looked at when neither the token nor a header names a run. Throws `bad_request` when the request
+ * names another run than the token.
+ */
+export function runIdOf(principal: BearerPrincipal, ofHeaders: string | null | undefined, parsed: Pick<ParsedRequest, 'native'> | null): string | null {
+  const claim = principal.kind === 'agent' ? principal.runId : undefined
+  const native = parsed?.native
+  const named = ofHeaders ?? (native?.format === 'anthropic' ? runIdOfMetadata(native.body['metadata']) : null)
+  return chosenRunId(claim, named)
+}
+
+/**
+ * Returns the run of the call, or null. It belongs to the agent at the top of the family, otherwise to the key. The end of the run cuts the call from here
+ * on. Throws `bad_request` and `run_ended`.
+ */
+function enterRun({ agentId, ancestorIds }: ChargedAgent, parsed: ParsedRequest, call: Call<Principal>, deps: InferenceDeps): RunOfCall | null {
+  const principal = bearer(call.principal)
+  const runId = runIdOf(principal, call.runId, parsed)
+  if (runId === null) return null
+  const run = { runId, runAgentId: ancestorIds.at(-1) ?? agentId }
+  deps.endedRuns?.enter(runRefOf(principal.orgId, principal.keyId, run), call.joinRun)
+  return run
+}
+
+/**
  * Returns the agent that the call charges. An agent token decides before any label. The header of a plain key is a label. When the label names a
  * registered agent for which the key may act, that agent is charged.
  */
@@ -322,7 +350,7 @@ function endWithoutAnswer(error: unknown): { status: number; outcome: Outcome } 
 }
 
 function statusOfCut({ reason }: CallCutError): number {
-  if (reason === 'agent_paused') return 403
+  if (reason === 'agent_paused' || reason === 'run_ended') return 403
   return reason === 'agent_revoked' || reason === 'key_revoked' ? 401 : 503
 }
 
@@ -339,23 +367,30 @@ function headersOf(
     [brHeader.provider]: answer.attempt.route.provider.id,
     [brHeader.latencyMs]: String(Math.round(latencyMs)),
   }
-  const left = meter.agentRemainingUinr
-  if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
   const state = sticky?.stateOf(answer.attempt, usage) ?? null
   if (state !== null) headers[brHeader.sticky] = state
+  noteKnown(headers, meter)
   return headers
 }
 
-/** Returns the header with the agent's remaining budget, for replies without the other x-br-* headers. */
-function remainingOf(meter: Meter): Record<string, string> {
+/** Adds the headers that every reply after admission has: the agent's remaining budget and the run of the call. */
+function noteKnown(headers: Record<string, string>, meter: Meter): void {
   const left = meter.agentRemainingUinr
-  return left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }
+  if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
+  if (meter.runId !== null) headers[brHeader.runId] = meter.runId
 }
 
-/** Adds the agent's remaining budget to an error after admission, as to its replies. */
-function withRemaining(error: unknown, meter: Meter): unknown {
-  if (!(error instanceof GatewayError) || meter.agentRemainingUinr === null) return error
-  return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, ...remainingOf(meter) } })
+/** Returns these headers for replies without the other x-br-* headers. */
+function knownOf(meter: Meter): Record<string, string> {
+  const headers: Record<string, string> = {}
+  noteKnown(headers, meter)
+  return headers
+}
+
+/** Adds these headers to an error after admission, as to its replies. */
+function withKnown(error: unknown, meter: Meter): unknown {
+  if (!(error instanceof GatewayError) || (meter.agentRemainingUinr === null && meter.runId === null)) return error
+  return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, ...knownOf(meter) } })
 }
 
 function streamReply(leavable: StayingCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {

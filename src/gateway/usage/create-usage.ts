@@ -5,8 +5,10 @@ import { type AnomalySweepDeps, anomalySweepMs, sweepAnomalies } from './anomali
 import { deleteOldHours, deleteOldUsage, type RetentionDeps, retentionEveryMs } from './events/usage-retention.ts'
 import { UsageReports, type UsageReportsOptions } from './reports/reports.ts'
 import { UsageOverview } from './reports/usage-overview.ts'
+import { deleteOldEnds, RunEnds, type RunEndsDeps } from './runs/run-ends.ts'
+import { deleteOldRunRows, Runs } from './runs/runs.ts'
 
-export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'> {
+export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'>, RunEndsDeps {
   readonly jobs: Jobs
 }
 
@@ -15,14 +17,18 @@ export interface Usage {
   readonly usageOverview: UsageOverview
   readonly activity: Activity
   readonly activityEvents: ActivityEvents
+  readonly runs: Runs
+  readonly runEnds: RunEnds
 }
 
 /** Constructs the usage reports. Also registers the jobs that find anomalies and delete old events. */
-export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs }: UsageDeps): Usage {
+export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs, controlLog, checkOwner }: UsageDeps): Usage {
   jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies({ db, clock, ids, journal }, signal))
   jobs.every('usage.retention', retentionEveryMs, async signal => {
     await deleteOldUsage({ db, clock, log, keepDays }, signal)
     await deleteOldHours({ db, clock }, signal)
+    await deleteOldRunRows({ db, clock, keepDays }, signal)
+    await deleteOldEnds({ db, clock }, signal)
   })
   const deps = { db, clock, journal }
   return {
@@ -30,5 +36,7 @@ export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames
     usageOverview: new UsageOverview(deps),
     activity: new Activity(deps),
     activityEvents: new ActivityEvents(deps),
+    runs: new Runs(deps),
+    runEnds: new RunEnds({ db, clock, controlLog, checkOwner }),
   }
 }

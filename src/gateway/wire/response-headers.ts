@@ -17,6 +17,7 @@ export const brHeader = {
   costInr: 'x-br-cost-inr',
   latencyMs: 'x-br-latency-ms',
   budgetRemainingInr: 'x-br-budget-remaining-inr',
+  runId: 'x-br-run-id',
 } as const
 
 /** The headers in which clients of OpenAI read their limits of requests. */

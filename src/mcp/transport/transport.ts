@@ -16,6 +16,7 @@ import { translate } from '../../gateway/http/translate.ts'
 import type { UnreadReplies } from '../../gateway/http/unread-replies.ts'
 import { valueRoomBytes } from '../../gateway/wire/json/json-body.ts'
 import { managementBounds } from '../../gateway/wire/json/json-scan.ts'
+import { runIdOfHeaders } from '../../gateway/wire/runs/run-id.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { fail, type GatewayError, toGatewayError } from '../../platform/errors.ts'
 import type { Inflight } from '../../platform/loop/inflight.ts'
@@ -118,6 +119,7 @@ export function createMcp(deps: McpDeps): Mcp {
     const trace = deps.placeOf?.(request.headers)
     const cut = new AbortController()
     let unregister: (() => void) | undefined
+    let leaveRun: (() => void) | undefined
     try {
       admit(request, deps)
       const from = { requestId, clientIp: () => deps.clientIp(request) }
@@ -147,6 +149,10 @@ export function createMcp(deps: McpDeps): Mcp {
           principal,
           requestId,
           agentLabel,
+          runId: runIdOfHeaders(withBaggageOf(body, request.headers)),
+          joinRun: runKey => {
+            leaveRun ??= deps.inflight.joinRun(runKey, cut)
+          },
           paid,
           signal: cut.signal,
           clientIp: () => deps.clientIp(request),
@@ -165,6 +171,7 @@ export function createMcp(deps: McpDeps): Mcp {
     } catch (thrown) {
       refuse(thrown, { requestId, ...traceFields(trace) }, response, deps)
     } finally {
+      leaveRun?.()
       unregister?.()
     }
   }
@@ -212,6 +219,15 @@ const described = z.object({
 function clientNameOf(body: unknown): { clientName?: string } {
   const found = described.safeParse(body)
   return found.success ? { clientName: found.data.params._meta['io.modelcontextprotocol/clientInfo'].name } : {}
+}
+
+const withBaggage = z.object({ params: z.object({ _meta: z.object({ baggage: z.string() }) }) })
+
+/** Returns the headers with the baggage of the message, which has the place of the header of that name. A header wins. */
+function withBaggageOf(body: unknown, headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  if (headers['baggage'] !== undefined) return headers
+  const found = withBaggage.safeParse(body)
+  return found.success ? { ...headers, baggage: found.data.params._meta.baggage } : headers
 }
 
 /** Makes the checks that need no credential. A stateless server offers no GET stream and has no session to DELETE. */

@@ -1,8 +1,8 @@
 /**
- * Running calls by agent, by key and by token, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks the agent's epoch
+ * Running calls by agent, by key, by token and by run, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks the agent's epoch
  * a second time. So every revoke is either seen by the check or cuts the registered call.
  */
-export type CutReason = 'agent_revoked' | 'agent_paused' | 'key_revoked' | 'token_revoked' | 'agent_stale' | 'database_away' | 'shutdown'
+export type CutReason = 'agent_revoked' | 'agent_paused' | 'key_revoked' | 'token_revoked' | 'run_ended' | 'agent_stale' | 'database_away' | 'shutdown'
 
 /** The abort reason of a call that the gateway itself cut. */
 export class CallCutError extends Error {
@@ -30,6 +30,7 @@ export class Inflight {
   readonly #byAgent = new Map<number, Set<Abortable>>()
   readonly #byKey = new Map<number, Set<Abortable>>()
   readonly #byToken = new Map<string, Set<Abortable>>()
+  readonly #byRun = new Map<string, Set<Abortable>>()
   readonly #all = new Set<Abortable>()
   #idle: (() => void)[] = []
 
@@ -46,6 +47,12 @@ export class Inflight {
       if (owners.tokenIds !== undefined) for (const id of owners.tokenIds) drop(this.#byToken, id, call)
       if (this.#all.size === 0) for (const wake of this.#idle.splice(0)) wake()
     }
+  }
+
+  /** Registers a call under its run, which is known later than its owners. The returned function removes it. */
+  joinRun(runKey: string, call: Abortable): () => void {
+    put(this.#byRun, runKey, call)
+    return () => drop(this.#byRun, runKey, call)
   }
 
   /** Returns the number of running calls of an agent and of the agents below it. */
@@ -66,6 +73,11 @@ export class Inflight {
   /** Aborts every call of a token and of the tokens that were made from it. Returns how many. */
   abortToken(tokenId: string, reason: CutReason): number {
     return abort(this.#byToken.get(tokenId), reason)
+  }
+
+  /** Aborts every call of a run. Returns how many. */
+  abortRun(runKey: string, reason: CutReason): number {
+    return abort(this.#byRun.get(runKey), reason)
   }
 
   /** Aborts every call with an agent token. Returns how many. */

@@ -80,6 +80,8 @@ export interface AgentPrincipal extends Common {
   readonly expiresAtMs: number
   /** The lifetime with which the token was issued. A token that it mints for a child agent cannot have a longer one. */
   readonly lifeSeconds: number
+  /** The run of all calls with this token and with the tokens that it mints. Absent when the token was minted without one. */
+  readonly runId?: string
 }
 
 export interface SessionPrincipal extends Common {

@@ -79,6 +79,11 @@ const events: readonly UsageEvent[] = [
   { ...event, tried: `[2,[${JSON.stringify(odd)}]]` },
   { ...event, idempotent: true, tried: '' },
   { ...event, tried: 'é'.repeat(3000) },
+  { ...event, runId: 'pr-1234', runAgentId: 7 },
+  { ...event, runId: 'r'.repeat(256), runAgentId: null },
+  { ...event, runId: 'a b', runAgentId: 2 ** 31 - 1, tried: `[2,[${JSON.stringify(odd)}]]`, idempotent: true },
+  // This id is longer than any, and is written as JSON.
+  { ...event, runId: 'r'.repeat(257), runAgentId: 7 },
   event,
 ]
 

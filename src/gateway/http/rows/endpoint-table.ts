@@ -52,6 +52,7 @@ import { eventEndpoints } from '../../usage/activity/event-endpoints.ts'
 import { usageEndpoints } from '../../usage/endpoints.ts'
 import { modelStatsEndpoints } from '../../usage/public/model-stats-endpoints.ts'
 import { usageOverviewEndpoints } from '../../usage/reports/usage-overview-endpoints.ts'
+import { runEndpoints } from '../../usage/runs/run-endpoints.ts'
 import { webhookEndpoints } from '../../webhooks/webhook-endpoints.ts'
 import { discoveryEndpoints } from '../documents/discovery.ts'
 import { healthEndpoints } from '../documents/health-endpoints.ts'
@@ -100,6 +101,7 @@ export const endpointTable = {
   ...memoryUsageEndpoints,
   ...usageEndpoints,
   ...usageOverviewEndpoints,
+  ...runEndpoints,
   ...activityEndpoints,
   ...eventEndpoints,
   ...limitsEndpoints,

@@ -6,6 +6,7 @@ import { type TracePlace, traceFields } from '../../../platform/observe/tracing.
 import type { AccessRule, BearerPrincipal, Principal } from '../../../platform/security/principal.ts'
 import { lookAhead, parseBodyInTurns, valueRoomBytes } from '../../wire/json/json-body.ts'
 import { inferenceBounds, type JsonBounds, managementBounds } from '../../wire/json/json-scan.ts'
+import { runIdOfHeaders } from '../../wire/runs/run-id.ts'
 import type { Upload } from '../bodies/body-room.ts'
 import { readForm } from '../bodies/multipart.ts'
 import { skipBody } from '../bodies/pieces.ts'
@@ -87,6 +88,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
   #isClosed = false
   #isHandled = false
   #giveStream: (() => void) | null = null
+  #leaveRun: (() => void) | null = null
 
   constructor(binding: Binding, params: Readonly<Record<string, string>>, query: string, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps) {
     this.binding = binding
@@ -136,6 +138,8 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
       principal,
       requestId: this.requestId,
       agentLabel: namesAgents(binding) ? agentLabelOf(request.headers[agentIdHeader]) : null,
+      runId: isInference ? runIdOfHeaders(request.headers) : null,
+      joinRun: isInference ? runKey => this.#joinRun(runKey) : undefined,
       signal: this.cancellation,
       baseUrl: deps.baseUrl(),
       clientIp: () => deps.clientIp(request),
@@ -164,6 +168,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
    */
   handled(): void {
     this.#isHandled = true
+    this.#leaveRun?.()
     this.#releaseBody()
   }
 
@@ -190,6 +195,10 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
 
   #holdStream(orgId: number): void {
     if (!this.response.destroyed) this.#giveStream ??= this.deps.streamPlaces.take(orgId)
+  }
+
+  #joinRun(runKey: string): void {
+    this.#leaveRun ??= this.deps.inflight.joinRun(runKey, this.cancellation)
   }
 
   /** Throws `places_taken`. */

@@ -4,7 +4,7 @@ import { inrFromUinr } from '../../../platform/values/money.ts'
 import type { Route } from '../../catalog/model.ts'
 import type { Permit, RefusedBy } from '../../limits/engine/admission.ts'
 import type { Attempt } from '../../routing/plan.ts'
-import type { Outcome, UsageEvent } from '../../usage/events/record.ts'
+import type { Outcome, RunOfCall, UsageEvent } from '../../usage/events/record.ts'
 import { TriedText } from '../../usage/events/tried-routes.ts'
 import type { Bill } from '../../wire/client-format.ts'
 import { noUsage, plainUsage, type TokenUsage } from '../../wire/usage.ts'
@@ -41,6 +41,8 @@ export interface MeterInput {
   readonly startedAtMs: number
   /** True when the call has an idempotency key. */
   readonly idempotent: boolean
+  /** The run of the call. Null or absent when the call names none. */
+  readonly run?: RunOfCall | null
   /** True when the prepaid balance pays for the platform's account. */
   readonly debits: boolean
   readonly watch?: CallWatch | undefined
@@ -135,6 +137,11 @@ export class Meter {
   /** The organisation of the call. */
   get orgId(): number {
     return this.#input.principal.orgId
+  }
+
+  /** The run of the call, or null. */
+  get runId(): string | null {
+    return this.#input.run?.runId ?? null
   }
 
   /** The estimated tokens of the prompt. */
@@ -455,7 +462,7 @@ export class Meter {
   }
 
   #event(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): UsageEvent {
-    const { kind, principal, agent, requestId, startedAtMs } = this.#input
+    const { kind, principal, agent, requestId, startedAtMs, run } = this.#input
     const { request } = this
     const attempt = this.#attempt
     // The record before a dial has no usage yet.
@@ -493,7 +500,8 @@ export class Meter {
       latencyMs: Math.round(this.#clock.monotonicMs() - startedAtMs),
       firstByteMs: this.#firstByteMs === null ? null : Math.round(this.#firstByteMs),
     }
-    const complete = this.#tried === null ? event : { ...event, tried: this.#tried.textOf(this.#dials) }
+    const ofRun = run ? { ...event, ...run } : event
+    const complete = this.#tried === null ? ofRun : { ...ofRun, tried: this.#tried.textOf(this.#dials) }
     return this.#input.idempotent ? { ...complete, idempotent: true } : complete
   }
 }

@@ -7,6 +7,7 @@ export const charging: readonly ErrorName[] = [
   'idempotency_replayed',
   'idempotency_in_progress',
   'call_cap_exceeded',
+  'run_ended',
   'daily_limit_reached',
   'trial_limit_reached',
   'concurrency_limit_reached',

@@ -21,7 +21,7 @@ export interface DepartureDeps {
 }
 
 /** The cuts that owners can make of calls of their own or of their organisation. Such a cut must not make a call cheaper. */
-const cutsByOwners: ReadonlySet<CutReason> = new Set(['agent_revoked', 'agent_paused', 'key_revoked', 'token_revoked'])
+const cutsByOwners: ReadonlySet<CutReason> = new Set(['agent_revoked', 'agent_paused', 'key_revoked', 'token_revoked', 'run_ended'])
 
 /** The shortest time between two extensions of the reading. */
 const timerMinMs = 1000

@@ -2,8 +2,7 @@
  * The image panel. Several models draw concurrently, and a vision model picks one picture. Each of these steps is a call of its own in the usage
  * rows. Decision 0167 gives the reasons.
  */
-import type { Call, Reply } from '../../../platform/endpoint.ts'
-import { reply } from '../../../platform/endpoint.ts'
+import { type Call, Reply, reply } from '../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { CallPolicy, Principal } from '../../../platform/security/principal.ts'
 import { inrFromUinr, inrTextOf } from '../../../platform/values/money.ts'
@@ -21,7 +20,7 @@ import type { ContentCall } from '../content-log/content-capture.ts'
 import type { InferenceDeps } from '../deps.ts'
 import { imagesKind } from '../kinds/media/images.ts'
 import type { ImagesRequest } from '../kinds/media/images-request.ts'
-import { bearer, chargedAgent, serve } from '../pipeline.ts'
+import { bearer, chargedAgent, runIdOf, serve } from '../pipeline.ts'
 import { endsAll, judge, type Verdict } from './panel-judge.ts'
 
 /** The result of one member of the panel. */
@@ -51,7 +50,7 @@ type Drawn = Member & { readonly image: MadeImage; readonly index: number }
  */
 export async function servePanel(sent: SentRequest, call: Call<Principal>, given: InferenceDeps, chargeTotal: ChargeTotal): Promise<Reply> {
   const startedAtMs = given.clock.monotonicMs()
-  const { request, drawing, content } = await checkPanel(sent, call, given)
+  const { request, drawing, content, runId } = await checkPanel(sent, call, given)
   let permit: Permit<UsageEvent> | null = null
   const deps = withinPanel(request.modelId, chargeTotal, given, admitted => {
     permit = admitted
@@ -75,7 +74,8 @@ export async function servePanel(sent: SentRequest, call: Call<Principal>, given
             deps,
           )
     const chosen = (verdict.kind === 'picked' ? drawn[verdict.index] : first) ?? first
-    const made = replyOf(members, chosen, verdict, chargeTotal, given.clock.monotonicMs() - startedAtMs, permit)
+    const drawnReply = replyOf(members, chosen, verdict, chargeTotal, given.clock.monotonicMs() - startedAtMs, permit)
+    const made = runId === null ? drawnReply : new Reply(drawnReply.status, { ...drawnReply.headers, [brHeader.runId]: runId }, drawnReply.body)
     return content === null ? made : given.contentLog.keep(content, made)
   } catch (error) {
     if (content !== null) given.contentLog.keepFailure(content, error)
@@ -91,6 +91,7 @@ interface Checked {
   /** The model of each picture. */
   readonly drawing: readonly string[]
   readonly content: ContentCall | null
+  readonly runId: string | null
 }
 
 /** Asks routing for the panel itself. That checks the model, the policies of the credential, residency, `exclude` and credentials. */
@@ -98,6 +99,7 @@ async function checkPanel({ asked: request, bytes }: SentRequest, call: Call<Pri
   const { fields, modelId, native } = request
   if (fields.fallbacks !== null) throw fail('bad_request', { message: '"fallbacks" is not for the image panel, which has its own models.' })
   const principal = bearer(call.principal)
+  const runId = runIdOf(principal, call.runId, null)
   const { policies } = await chargedAgent(principal, call.agentLabel, deps)
   const org = await deps.orgRouting(principal.orgId)
   // A chain saved for the panel is ignored. It would draw one picture with its steps, but the panel draws with its members.
@@ -112,7 +114,7 @@ async function checkPanel({ asked: request, bytes }: SentRequest, call: Call<Pri
     native,
     requestBytes: bytes,
   }
-  return { request: keyToOne(request, plan), drawing, content: org.retentionDays === 0 ? null : content }
+  return { request: keyToOne(request, plan), drawing, content: org.retentionDays === 0 ? null : content, runId }
 }
 
 /** Returns the models that draw. A caller who reaches only the sandbox gets the sandbox's model once for each member. */

@@ -12,6 +12,8 @@ export function endOfCut(cut: CallCutError): StreamEnd {
       return { name: 'agent_revoked', message: 'This agent has been revoked.' }
     case 'agent_paused':
       return { name: 'agent_paused', message: 'This agent has been paused.' }
+    case 'run_ended':
+      return { name: 'run_ended', message: 'This run was ended.' }
     case 'key_revoked':
       return { name: 'invalid_api_key', message: 'This key has been revoked.' }
     case 'token_revoked':

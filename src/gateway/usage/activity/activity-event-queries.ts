@@ -34,6 +34,7 @@ export interface EventRow {
   readonly agentLabel: string | null
   readonly userId: number | null
   readonly workspaceId: number | null
+  readonly runId: string | null
 }
 
 /** What a call has in addition to a row of the list. */
@@ -54,7 +55,7 @@ const columns = `e.day as "day", e.id as "id", e.at as "at", e.request_id as "re
      e.latency_ms as "latencyMs", e.first_byte_ms as "firstByteMs", e.prompt_tokens as "promptTokens", e.completion_tokens as "completionTokens",
      e.cached_tokens as "cachedTokens", e.cost_uinr as "costUinr", e.value_uinr as "valueUinr", e.key_id as "keyId", k.name as "keyName",
      e.agent_id as "agentId", a.name as "agentName", case when e.agent_id is null then e.agent_label end as "agentLabel", e.user_id as "userId",
-     e.workspace_id as "workspaceId"`
+     e.workspace_id as "workspaceId", e.run_id as "runId"`
 const names = `left join api_keys k on k.org_id = $1::int and k.id = e.key_id left join agents a on a.org_id = $1::int and a.id = e.agent_id`
 
 /**

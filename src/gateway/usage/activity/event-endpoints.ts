@@ -42,6 +42,7 @@ const event = z.object({
   agent_label: z.string().nullable().describe('Of x-br-agent-id, where it names no registered agent.'),
   uid: z.int().nullable().describe('Person of the key.'),
   workspace_id: z.int().nullable(),
+  run_id: z.string().nullable().describe('The run that the call names.'),
 })
 
 function eventView(of: EventRow): z.output<typeof event> {
@@ -73,6 +74,7 @@ function eventView(of: EventRow): z.output<typeof event> {
     agent_label: of.agentLabel,
     uid: of.userId,
     workspace_id: of.workspaceId,
+    run_id: of.runId,
   }
 }
 

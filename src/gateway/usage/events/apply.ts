@@ -43,6 +43,8 @@ export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): 
     events.map(e => intOf(e.audioSeconds)),
     events.map(e => countOf(e.characters)),
     events.map(e => e.tried ?? null),
+    events.map(e => e.runId ?? null),
+    events.map(e => e.runAgentId ?? null),
   )
   return inserted === BigInt(events.length) ? events.map(e => e.id) : (ids ?? [])
 }

@@ -6,23 +6,24 @@
  * |---|---|
  * | 0 | version of this layout |
  * | 1 | outcome, by its place in `outcomes` |
- * | 2 | bits: estimated, idempotent, tried |
+ * | 2 | bits: estimated, idempotent, tried, run |
  * | 3 | length of the request id |
  * | 4 to 39 | id, in ASCII |
  * | 40 to 55 | value and cost, int64 |
  * | 56 to 151 | the twelve numbers in the order in which `write` writes them, float64; NaN stands for null |
  * | 152 … | request id, in UTF-8 |
  * | after it, with the bit `tried` | the length of the attempts that failed, uint16, and these attempts, in UTF-8 |
+ * | after it, with the bit `run` | the agent of the run, float64 with NaN for null; the length of the run's id, uint16, and the id, in UTF-8 |
  */
-import type { Outcome, UsageEvent } from './record.ts'
+import type { Outcome, RunOfCall, UsageEvent } from './record.ts'
 import { triedMaxChars } from './tried-routes.ts'
 
 const layoutVersion = 1
 /** The order is part of the format: outcomes may only be added at the end. */
 const outcomes: readonly Outcome[] = ['ok', 'failed', 'client_gone', 'upstream_broke', 'cut', 'interrupted']
 const outcomeBytes: ReadonlyMap<string, number> = new Map(outcomes.map((outcome, place) => [outcome, place]))
-/** An earlier version does not look at the last bit, and reads nothing after the request id. */
-const [estimatedBit, idempotentBit, triedBit] = [1, 2, 4]
+/** An earlier version does not look at the last bits, and reads nothing after the part that it knows. */
+const [estimatedBit, idempotentBit, triedBit, runBit] = [1, 2, 4, 8]
 const idBytes = 36
 const moneyAt = 4 + idBytes
 const numbersAt = moneyAt + 16
@@ -30,12 +31,14 @@ const requestIdAt = numbersAt + 12 * 8
 const requestIdMaxBytes = 255
 // A UTF-16 unit needs at most three bytes.
 const triedMaxBytes = 3 * triedMaxChars
+/** Ids of runs have at most 256 characters. */
+const runMaxBytes = 3 * 256
 const int64Max = 2n ** 63n - 1n
 
 /** The codec of usage events for the journal. */
 export const usageEventCodec = {
   bigFields: ['valueUinr', 'costUinr'],
-  bytesMax: requestIdAt + requestIdMaxBytes + 2 + triedMaxBytes,
+  bytesMax: requestIdAt + requestIdMaxBytes + 2 + triedMaxBytes + 10 + runMaxBytes,
   factsOf,
   haveSameFacts,
   write,
@@ -75,9 +78,13 @@ function write(event: UsageEvent, bytes: Buffer, view: DataView, at: number): nu
   if (outcome === undefined || id.length !== idBytes || requestId.length * 3 > requestIdMaxBytes || !isInt64(valueUinr) || !isInt64(costUinr)) return -1
   bytes[at] = layoutVersion
   bytes[at + 1] = outcome
-  const { tried } = event
-  if (tried !== undefined && tried.length > triedMaxChars) return -1
-  bytes[at + 2] = (event.estimated ? estimatedBit : 0) | (event.idempotent === true ? idempotentBit : 0) | (tried === undefined ? 0 : triedBit)
+  const { tried, runId } = event
+  if ((tried !== undefined && tried.length > triedMaxChars) || (runId !== undefined && runId.length * 3 > runMaxBytes)) return -1
+  bytes[at + 2] =
+    (event.estimated ? estimatedBit : 0) |
+    (event.idempotent === true ? idempotentBit : 0) |
+    (tried === undefined ? 0 : triedBit) |
+    (runId === undefined ? 0 : runBit)
   const requestIdBytes = bytes.write(requestId, at + requestIdAt)
   bytes[at + 3] = requestIdBytes
   if (bytes.write(id, at + 4, idBytes) !== idBytes) return -1
@@ -96,11 +103,18 @@ function write(event: UsageEvent, bytes: Buffer, view: DataView, at: number): nu
   view.setFloat64(to + 72, event.characters, true)
   view.setFloat64(to + 80, event.latencyMs, true)
   view.setFloat64(to + 88, event.firstByteMs ?? Number.NaN, true)
-  const end = at + requestIdAt + requestIdBytes
-  if (tried === undefined) return end
-  const triedBytes = bytes.write(tried, end + 2)
-  view.setUint16(end, triedBytes, true)
-  return end + 2 + triedBytes
+  let end = at + requestIdAt + requestIdBytes
+  if (tried !== undefined) end = writeText(tried, bytes, view, end)
+  if (runId === undefined) return end
+  view.setFloat64(end, event.runAgentId ?? Number.NaN, true)
+  return writeText(runId, bytes, view, end + 8)
+}
+
+/** Writes a text after its length, and returns the offset after it. */
+function writeText(text: string, bytes: Buffer, view: DataView, at: number): number {
+  const length = bytes.write(text, at + 2)
+  view.setUint16(at, length, true)
+  return at + 2 + length
 }
 
 function read(bytes: Buffer, at: number, facts: object): UsageEvent {
@@ -108,6 +122,7 @@ function read(bytes: Buffer, at: number, facts: object): UsageEvent {
   if (bytes[at] !== layoutVersion || outcome === undefined) throw new SyntaxError('a later version of the program has written this usage event')
   const bits = bytes.readUInt8(at + 2)
   const requestIdEnd = at + requestIdAt + bytes.readUInt8(at + 3)
+  const triedBytes = (bits & triedBit) === 0 ? 0 : bytes.readUInt16LE(requestIdEnd)
   const number = (place: number): number => numberAt(bytes, at + numbersAt + place * 8) as number
   return {
     id: bytes.toString('latin1', at + 4, at + 4 + idBytes),
@@ -129,9 +144,15 @@ function read(bytes: Buffer, at: number, facts: object): UsageEvent {
     costUinr: bytes.readBigInt64LE(at + moneyAt + 8),
     latencyMs: number(10),
     firstByteMs: numberAt(bytes, at + numbersAt + 11 * 8),
-    ...((bits & triedBit) === 0 ? {} : { tried: bytes.toString('utf8', requestIdEnd + 2, requestIdEnd + 2 + bytes.readUInt16LE(requestIdEnd)) }),
+    ...((bits & triedBit) === 0 ? {} : { tried: bytes.toString('utf8', requestIdEnd + 2, requestIdEnd + 2 + triedBytes) }),
+    ...((bits & runBit) === 0 ? {} : runAt(bytes, (bits & triedBit) === 0 ? requestIdEnd : requestIdEnd + 2 + triedBytes)),
     ...((bits & idempotentBit) === 0 ? {} : { idempotent: true }),
   }
+}
+
+function runAt(bytes: Buffer, at: number): RunOfCall {
+  const textAt = at + 10
+  return { runAgentId: numberAt(bytes, at), runId: bytes.toString('utf8', textAt, textAt + bytes.readUInt16LE(at + 8)) }
 }
 
 /** Returns a number, or null for NaN and for infinity, as JSON does. */

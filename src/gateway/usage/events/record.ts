@@ -14,7 +14,16 @@ export type Outcome =
 
 export type UsageKind = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech'
 
-export interface UsageEvent {
+/** The run of a call. */
+export interface RunOfCall {
+  /** As the caller names it. */
+  readonly runId: string
+  /** The agent that the run belongs to: the agent at the top of the family. Null when the run belongs to the key. */
+  readonly runAgentId: number | null
+}
+
+/** The fields of a run are absent when the call names none. */
+export interface UsageEvent extends Partial<RunOfCall> {
   /** A UUIDv7. Its time is the time of admission. */
   readonly id: string
   /** Time of the admission, in Unix milliseconds. It decides the IST day and month of the call. */

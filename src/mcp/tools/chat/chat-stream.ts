@@ -34,6 +34,7 @@ const streamErrors: Readonly<Record<string, ErrorName>> = {
   invalid_api_key: 'invalid_api_key',
   agent_revoked: 'agent_revoked_label',
   agent_paused: 'agent_paused',
+  run_ended: 'run_ended',
   database_unavailable: 'database_unavailable',
 }
 

@@ -86,6 +86,7 @@ const nextSteps: Readonly<Record<string, string>> = {
   provider_unavailable_billing: 'Do not retry: the operator of the gateway has to act. Another model may work.',
   all_routes_failed: 'Try again, or choose another model.',
   agent_paused: 'Do not retry: this agent is paused. Stop this work and tell the user; whoever paused it resumes it.',
+  run_ended: 'Do not retry: somebody ended this run. Stop this work and tell the user.',
   agent_revoked: 'Do not retry: this agent has been revoked permanently. Stop this work and tell the user.',
   upstream_stream_error: 'The answer is incomplete. Try again.',
   upstream_client_error: 'The provider refused the request as it is: change it, or choose another model.',

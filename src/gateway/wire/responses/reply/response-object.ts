@@ -78,6 +78,7 @@ const finalCodes: Readonly<Record<string, string>> = {
   insufficient_credits: 'insufficient_quota',
   agent_revoked: 'invalid_prompt',
   agent_paused: 'invalid_prompt',
+  run_ended: 'invalid_prompt',
   invalid_api_key: 'invalid_prompt',
 }
 
