@@ -40,7 +40,7 @@ export function budgetFindings(budgets: Budgets): Finding[] {
       if (cap === null || spent < cap * nearShare) return []
       const words = spent >= cap ? text.budgetUsed(name) : text.budgetNear(name, spent / cap)
       const to = scope === 'agent' ? { path: `/agents/${id}` } : scope === 'key' ? { path: '/keys', search: { key: Number(id) } } : null
-      return [{ id: `${scope} ${id} ${period}`, tone: spent >= cap ? 'bad' : 'warn', words, to }]
+      return [{ id: `${scope} ${id}${period === 'month' ? '' : ` ${period}`}`, tone: spent >= cap ? 'bad' : 'warn', words, to }]
     })
 }
 
