@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../../src/platform/db/db.ts'
-import { startApp, type TestApp, type TestReply, until } from '../../../harness/app.ts'
+import { startApp, type TestApp, type TestReply } from '../../../harness/app.ts'
 import { movableClock } from '../../../harness/clock.ts'
+import { until } from '../../../harness/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../../harness/webhook-receiver.ts'
 import { type Envelope, heard, listen, settled } from '../../webhooks/heard.ts'
 
