@@ -67,7 +67,7 @@ describe('periods of budgets', () => {
   const spentBy = async (cookie: string): Promise<Record<string, number>> =>
     Object.fromEntries((await list(cookie)).map(({ period, spent_inr }) => [period, spent_inr]))
 
-  test('PERI-01 budgets of a day, a week, a month and for ever on one key all hold, and each says when it resets', async () => {
+  test('PERI-01 budgets of a day, a week, a month and for ever on one key all hold, and each says when it resets, in the time zone of the organisation', async () => {
     const { key, keyId, cookie } = await newOrg('All Periods')
     const caps = { day: 2, week: 3, month: 4, ever: 5 }
     for (const [period, calls] of Object.entries(caps)) {
@@ -103,9 +103,17 @@ describe('periods of budgets', () => {
     })
     expect((await list(cookie)).map(({ period }) => period)).toEqual(['month', 'week', 'day'])
     expect((await chat(key)).status).toBe(200)
+    expect((await app.call('PUT', '/me/budgets/time-zone', { time_zone: 'Europe/Berlin' }, { cookie })).status).toBe(200)
+    clock.moveTo(at('2026-12-01T18:30:01Z'))
+    expect(endsOf(await list(cookie))).toEqual([
+      ['month', '2026-12-31T18:30:00.000Z'],
+      ['week', '2026-12-06T18:30:00.000Z'],
+      ['day', '2026-12-01T23:00:00.000Z'],
+    ])
+    expect((await chat(key)).status).toBe(200)
   })
 
-  test('PERI-01 every scope can have a budget of every period, and a refused call holds nothing in the others', async () => {
+  test('every scope can have a budget of every period, and a refused call holds nothing in the others', async () => {
     const { key, keyId, userId, orgId, cookie } = await newOrg('All Scopes')
     const { id: workspaceId } = await app.db.one(insertWorkspace, orgId)
     const bound = await app.gateway.app.keys.create({ orgId, userId, workspaceId, name: 'bound', scope: 'full', rpmLimit: null, dailyLimit: null })
