@@ -17,7 +17,7 @@ const counters = statement<[], { metric: string; period: string; spent: bigint; 
 const marks = statement<[], { threshold: string; period: string; count: number }>(
   'test.period_marks',
   `select data->>'threshold' as "threshold", data->>'resets_at' as "period", count(*)::int as "count" from webhook_events
-   where type in ('budget.warn', 'budget.block') group by 1, 2 order by 2, 1::int`,
+   where type in ('budget.warn', 'budget.block') group by 1, 2 order by 2, (data->>'threshold')::int`,
 )
 
 const cost = 1000n
