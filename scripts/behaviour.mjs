@@ -50,6 +50,7 @@ const areas = {
   RCPT: 'signed receipts',
   BUDG: 'budgets',
   BUDX: 'budgets under concurrency and after a crash',
+  PERI: 'periods of budgets, and their marks',
   AGENT: 'agent identities and tokens',
   KILL: 'the kill switch',
   JWKS: 'public keys of agent tokens',

@@ -1,5 +1,5 @@
 /** Monthly budgets of agents. Decision 0191 says why a child may get only a part of its parent's budget. */
-import { type BudgetStatus, type Budgets, capChanged } from '../gateway/limits/budgets/budgets.ts'
+import { type BudgetChange, type BudgetStatus, type Budgets, capChanged } from '../gateway/limits/budgets/budgets.ts'
 import type { Tx } from '../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../platform/db/db-control-log.ts'
 import { fail, type GatewayError } from '../platform/errors.ts'
@@ -41,7 +41,7 @@ export class AgentBudgets {
    * Sets the monthly cap. Null removes the cap. Throws `not_found`, `agent_revoked` (409) and `budget_not_available`. Throws `forbidden` for an actor
    * who may not loosen the cap.
    */
-  set(orgId: number, agentId: number, capUinr: bigint | null, by: Actor, options: { strict?: boolean } = {}): Promise<AgentRow> {
+  set(orgId: number, agentId: number, capUinr: bigint | null, by: Actor, options: Omit<BudgetChange, 'period'> = {}): Promise<AgentRow> {
     return this.#deps.controlLog.change(async tx => {
       const found = await tx.maybe(findAgent, orgId, agentId)
       if (found === null) throw noAgent()
@@ -70,7 +70,7 @@ export class AgentBudgets {
    * Does the same as `set`, inside the transaction of the caller. The caller locks the rows of parent and agent and notifies other processes. Throws
    * `budget_not_available`.
    */
-  async setIn(tx: Tx, orgId: number, agent: Member, capUinr: bigint | null, options: { strict?: boolean } = {}): Promise<NewsItem[]> {
+  async setIn(tx: Tx, orgId: number, agent: Member, capUinr: bigint | null, options: Omit<BudgetChange, 'period'> = {}): Promise<NewsItem[]> {
     const ids = agent.parentId === null ? [agent.id] : [agent.id, agent.parentId]
     const [own, parent] = await this.#deps.budgets.holdIn(tx, orgId, ids.map(refOf))
     if (own === undefined) throw new Error('an agent without a budget status')

@@ -107,8 +107,8 @@ export const errorTable = {
   org_limit_reached: { code: 'org_limit_reached', status: 409, type: 'invalid_request_error', source: 'ours', message: 'The organisation has reached its limit for this resource. Remove one, or ask the operator for a higher limit.', shouldRetry: false },
   daily_limit_reached: { code: 'daily_limit_reached', status: 429, type: 'rate_limit_error', source: 'interface', message: "The key's daily limit is reached. It resets at midnight IST.", shouldRetry: false },
   trial_limit_reached: { code: 'daily_limit_reached', status: 429, type: 'rate_limit_error', source: 'ours', message: 'The trial keys of this organisation have made all of their free calls of this day together. It resets at midnight IST. Top up to end the trial, or use your own provider key.', shouldRetry: false },
-  budget_exceeded: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: 'The monthly budget is spent.', shouldRetry: false },
-  agent_budget_exceeded: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: "The agent's monthly budget is spent. Do not retry: ask its owner for more.", shouldRetry: false },
+  budget_exceeded: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: 'The budget is spent.', shouldRetry: false },
+  agent_budget_exceeded: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'interface', message: "The agent's budget is spent. Do not retry: ask its owner for more.", shouldRetry: false },
   /** The budget is not used up, but holds of running calls take all of the rest. The caller can retry later. */
   budget_held: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'What is left of the budget is held by running calls. Try again shortly.' },
   agent_budget_held: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: "What is left of the agent's budget is held by its running calls. Try again shortly." },

@@ -89,8 +89,8 @@ describe('client commands', () => {
     expect(read.err).toMatch(new RegExp(`^agent: reviewer \\(${agent.id}\\)$`, 'm'))
 
     const budget = await ran(['budget'], asAgent)
-    expect(budget.split('\n')[0]).toMatch(/^SCOPE +ID +CAP ₹ +SPENT ₹ +HELD ₹ +LEFT ₹ +STATE +RESETS$/)
-    expect(budget).toMatch(new RegExp(`^agent +${agent.id} +500\\.00 +0\\.00 +0\\.00 +500\\.00 +under`, 'm'))
+    expect(budget.split('\n')[0]).toMatch(/^SCOPE +ID +PERIOD +CAP ₹ +SPENT ₹ +HELD ₹ +LEFT ₹ +STATE +RESETS$/)
+    expect(budget).toMatch(new RegExp(`^agent +${agent.id} +month +500\\.00 +0\\.00 +0\\.00 +500\\.00 +under`, 'm'))
     expect(await json(['budget'], asUser)).toEqual({ budgets: [] })
   })
 

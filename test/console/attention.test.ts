@@ -8,6 +8,7 @@ const { budgetFindings } = await import(module)
 const budget = (id: string, capInr: number | null, spentInr: number) => ({
   scope: 'agent' as const,
   id,
+  period: 'month' as const,
   name: id,
   cap_inr: capInr,
   spent_inr: spentInr,

@@ -134,6 +134,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'limits.violations_of_running': 'check of the whole database',
   'limits.violations_of_families': 'check of the whole database',
   'limits.violations_of_leases': 'check of the whole database',
+  'limits.violations_of_periods': 'check of the whole database',
   'limits.violations_of_prepaid': 'check of the whole database',
   'limits.violations_of_spend': 'check of the whole database',
   'memory.doom_old_versions': 'sweep of old versions, in all organisations',

@@ -58,10 +58,11 @@ export interface AgentIdentity {
   readonly version: string
 }
 
-/** One monthly budget that binds the agent, in rupees. */
+/** One budget that binds the agent, in rupees. */
 export interface AgentBudget {
   readonly scope: string
   readonly id: string
+  readonly period: 'ever' | 'month' | 'week' | 'day'
   readonly cap_inr: number
   readonly strict: boolean
   readonly spent_inr: number
@@ -69,7 +70,10 @@ export interface AgentBudget {
   readonly in_doubt_inr: number
   readonly remaining_inr: number
   readonly state: 'under' | 'warned' | 'blocked'
-  readonly resets_at: string
+  /** The marks besides 80 and 100 percent. */
+  readonly warn_percent: readonly number[]
+  /** Null when the period never ends. */
+  readonly resets_at: string | null
 }
 
 /** A connection to a gateway as one agent. All clients of the connection share its token. */

@@ -6,9 +6,7 @@ import { printJson, printLine, printTable, rupees } from '../command-output.ts'
 
 /** Adds the command `brigade budget`. */
 export function addBudgetCommand(program: Command): void {
-  const command = addClientFlags(
-    program.command('budget').description('the monthly budgets that bind this credential: cap, spent, held by running calls, left'),
-  )
+  const command = addClientFlags(program.command('budget').description('the budgets that bind this credential: cap, spent, held by running calls, left'))
   addExamples(command, [
     ['brigade budget', 'of your key'],
     ['brigade agent token reviewer | brigade budget --key-file -', 'of an agent, as it sees it'],
@@ -17,7 +15,7 @@ export function addBudgetCommand(program: Command): void {
     withGateway(flags, async ({ client }) => {
       const reply = await client.json<{ budgets: AgentBudget[] }>('GET', '/v1/me/budgets')
       if (flags.json === true) printJson(reply)
-      else if (reply.budgets.length === 0) printLine('No monthly budget binds this credential.')
+      else if (reply.budgets.length === 0) printLine('No budget binds this credential.')
       else printBudgets(reply.budgets)
     }),
   )
@@ -33,6 +31,7 @@ function printBudgets(budgets: readonly AgentBudget[]): void {
     [
       { head: 'SCOPE' },
       { head: 'ID', align: 'right' },
+      { head: 'PERIOD' },
       { head: 'CAP ₹', align: 'right' },
       { head: 'SPENT ₹', align: 'right' },
       { head: 'HELD ₹', align: 'right' },
@@ -43,12 +42,13 @@ function printBudgets(budgets: readonly AgentBudget[]): void {
     budgets.map((row, at) => [
       row.scope,
       String(row.id),
+      row.period ?? 'month',
       caps[at] ?? '',
       spent[at] ?? '',
       held[at] ?? '',
       left[at] ?? '',
       row.strict ? `${row.state}, strict` : row.state,
-      row.resets_at,
+      row.resets_at ?? 'never',
     ]),
   )
 }

@@ -79,6 +79,8 @@ function gatewayLine({ base_url, version, ready, checks }: GatewayStatus): strin
   return `gateway  ${plain(base_url)}, version ${plain(version)}, ${state}${plain(database + why.join(''))}`
 }
 
+const leftWords = { ever: 'left', month: 'left this month', week: 'left this week', day: 'left today' } as const
+
 function linesOf({ you, spend, budget, agents }: MyStatus): string[] {
   const role = you.role === null ? '' : `, ${you.role}`
   const money = (amount: number): string => `₹${rupees([amount])[0]}`
@@ -88,8 +90,8 @@ function linesOf({ you, spend, budget, agents }: MyStatus): string[] {
       ? 'spend    not known: the token has no scope usage:read'
       : `spend    ${money(spend.cost_inr)} this month, ${spend.calls} ${spend.calls === 1 ? 'call' : 'calls'}, by the organisation`,
     budget === null
-      ? 'budget   no monthly budget binds this credential'
-      : `budget   ${money(budget.remaining_inr)} of ${money(budget.cap_inr)} left this month (${plain(budget.scope)} budget${budget.state === 'under' ? '' : `, ${plain(budget.state)}`})`,
+      ? 'budget   no budget binds this credential'
+      : `budget   ${money(budget.remaining_inr)} of ${money(budget.cap_inr)} ${leftWords[budget.period] ?? leftWords.month} (${plain(budget.scope)} budget${budget.state === 'under' ? '' : `, ${plain(budget.state)}`})`,
     agents === null ? 'agents   not known: the token has no scope usage:read' : `agents   ${agents.active} active, ${agents.paused} paused`,
   ]
 }

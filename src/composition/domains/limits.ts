@@ -3,11 +3,12 @@
 import { keysOfUser, namesOfActiveKeys } from '../../gateway/keys/active-names.ts'
 import type { BudgetTargets } from '../../gateway/limits/budgets/budget-targets.ts'
 import { OrgBudgets } from '../../gateway/limits/budgets/org-budgets.ts'
+import { BudgetZoneSetting } from '../../gateway/limits/budgets/periods/budget-zone.ts'
 import { namesOfActiveMembers, namesOfWorkspaces } from '../../gateway/orgs/active-names.ts'
 import type { AppParts } from '../parts.ts'
 
 export function budgetServices(parts: AppParts) {
-  const { db, limits, agents } = parts
+  const { db, limits, agents, controlLog } = parts
   return {
     orgBudgets: new OrgBudgets({
       db,
@@ -16,6 +17,7 @@ export function budgetServices(parts: AppParts) {
       setAgentCap: (orgId, agentId, capUinr, options) => agents.budgets.set(orgId, agentId, capUinr, 'operator', options),
       journal: limits,
     }),
+    budgetZones: new BudgetZoneSetting({ db, controlLog, nowMs: () => limits.nowMs() }),
   }
 }
 

@@ -61,9 +61,13 @@ export interface Operations {
   billingProfile: {
     reply: { legal_name: string | null; billing_email: string | null; gstin: string | null; pan: string | null; state: string | null; state_code: string | null; business_invoices: boolean }
   }
-  /** The monthly budgets that apply to this credential: cap, spent, held by running calls, what is left. */
+  /** The time zone of the organisation's budgets, and when the running day, week and month end. */
+  budgetZone: {
+    reply: { time_zone: string; periods: ({ period: 'month' | 'week' | 'day'; time_zone: string; resets_at: string })[] }
+  }
+  /** The budgets that apply to this credential, of every period: cap, spent, held by running calls, what is left. */
   budgets: {
-    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; cap_inr: number; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number; state: 'under' | 'warned' | 'blocked'; resets_at: string })[] }
+    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null })[] }
   }
   /** Changes the fields in the body. Another name, model, steps or readme makes the next version; an edit without effect, and publishing, make no version. */
   changeCollection: {
@@ -600,10 +604,10 @@ export interface Operations {
   operatorProviderKeys: {
     reply: { providers: ({ id: string; name: string; residency: 'india' | 'global' | 'unknown'; last_test: { provider: string; status: 'ok' | 'rejected' | 'unreachable'; proven: boolean | null; models: number | null; why: string | null; tested_at: string } | null })[] }
   }
-  /** Every monthly budget of the organisation, widest scope first: cap, spent, held by running calls, what is left. */
+  /** Every budget of the organisation, widest scope first and in it the longest period: cap, spent, held by running calls, what is left. */
   orgBudgets: {
     query?: { limit?: number; cursor?: string; q?: string; state?: 'under' | 'warned' | 'blocked'; scope?: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; owner?: string; sort?: 'scope' | 'cap' }
-    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; resets_at: string; name: string })[]; next_cursor: string | null }
+    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string })[]; next_cursor: string | null }
   }
   /** The scopes of this credential. agents/ is open to every key and not listed. A session also gets all its workspaces. */
   paths: {
@@ -870,6 +874,11 @@ export interface Operations {
     body: { low_balance_threshold_inr: number | null }
     reply: { ok: true; low_balance_threshold_inr: number | null }
   }
+  /** Sets the time zone of the organisation's budgets. The running day, week and month keep their zone until they end. Reports stay in Indian time. */
+  setBudgetZone: {
+    body: { time_zone: string }
+    reply: { ok: true; time_zone: string; periods: ({ period: 'month' | 'week' | 'day'; time_zone: string; resets_at: string })[] }
+  }
   /** Sets the data-retention window in days. A window allows the models that need one and keeps content for that time; 0 closes it and deletes the content. */
   setDataRetention: {
     body: { days: number }
@@ -886,10 +895,10 @@ export interface Operations {
     body: { for_s: number }
     reply: { route: string; maintenance: true; set_by: 'operator' | 'gateway'; reason: string; since: string; until: string; ok: true }
   }
-  /** Sets the monthly budget (IST month) of the organisation, a workspace, member, key or agent; null clears it. All budgets of a call must have room. */
+  /** Sets a budget of the organisation, a workspace, member, key or agent for a day, week (from Monday), month or for ever; null clears it. All budgets of a call must have room. */
   setOrgBudget: {
-    body: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; target_id?: number | string | null; monthly_budget_inr: number | null; strict?: boolean }
-    reply: { ok: true; budget: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; resets_at: string; name: string } }
+    body: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; target_id?: number | string | null; monthly_budget_inr?: number | null; period?: 'ever' | 'month' | 'week' | 'day'; budget_inr?: number | null; warn_percent?: number[]; strict?: boolean }
+    reply: { ok: true; budget: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string } }
   }
   /** Ends the session and clears its cookie. */
   signOut: {
@@ -989,7 +998,7 @@ export interface Operations {
   }
   /** Who this credential is: organisation, user, key, agent, scope, limits. */
   whoami: {
-    reply: { principal: { kind: 'key' | 'agent'; id: number; name: string }; org: { id: number; name: string }; user: { id: number } | null; workspace_id: number | null; agent: { id: number; name: string } | null; key: { id: number; name: string }; role: 'member' | 'admin' | 'owner' | null; scope: string; token_expires_at: string | null; limits: { rpm_limit: number | null; daily_limit: number | null }; budget: { scope: string; id: string; cap_inr: number; spent_inr: number; remaining_inr: number; state: string; resets_at: string } | null; credit: { balance_inr: number; trial: boolean } | null; memory: { configured: boolean }; version: string }
+    reply: { principal: { kind: 'key' | 'agent'; id: number; name: string }; org: { id: number; name: string }; user: { id: number } | null; workspace_id: number | null; agent: { id: number; name: string } | null; key: { id: number; name: string }; role: 'member' | 'admin' | 'owner' | null; scope: string; token_expires_at: string | null; limits: { rpm_limit: number | null; daily_limit: number | null }; budget: { scope: string; id: string; period: string; cap_inr: number; spent_inr: number; remaining_inr: number; state: string; resets_at: string | null } | null; credit: { balance_inr: number; trial: boolean } | null; memory: { configured: boolean }; version: string }
   }
   /** Takes an open invitation back. */
   withdrawInvitation: {
@@ -1012,6 +1021,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   audit: 'GET /me/audit',
   billing: 'GET /me/billing',
   billingProfile: 'GET /me/billing/profile',
+  budgetZone: 'GET /me/budgets/time-zone',
   budgets: 'GET /v1/me/budgets',
   changeCollection: 'PATCH /me/collections/{id}',
   changeCustomEndpoint: 'PATCH /me/endpoints/{id}',
@@ -1175,6 +1185,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   setBillingAddress: 'POST /me/billing/address',
   setBillingProfile: 'POST /me/billing/profile',
   setBillingSettings: 'POST /me/billing/settings',
+  setBudgetZone: 'PUT /me/budgets/time-zone',
   setDataRetention: 'PUT /me/org/data-retention',
   setKeyInactivity: 'PUT /me/org/key-inactivity',
   setMaintenance: 'PUT /me/operator/maintenance/{route}',

@@ -27,14 +27,15 @@ export const accessEndpoints = {
         .object({
           scope: z.string(),
           id: z.string(),
+          period: z.string(),
           cap_inr: z.number(),
           spent_inr: z.number(),
           remaining_inr: z.number(),
           state: z.string(),
-          resets_at: z.string(),
+          resets_at: z.string().nullable(),
         })
         .nullable()
-        .describe('Of the monthly budgets that bind this credential the one with the least left; null without one.'),
+        .describe('Of the budgets that bind this credential the one with the least left; null without one.'),
       credit: z
         .object({
           balance_inr: z.number(),

@@ -2,7 +2,7 @@
 
 /**
  * - `spent`: a scope has spent something. The id is `key:12`, `agent:7`, `org:3` and so on. Null: nobody knows which scope.
- * - `budget`: a monthly budget was set. The id has the same form.
+ * - `budget`: a budget was set. The id has the same form.
  * - the others: the thing with that id. Null: a thing was made, or it is not known which one changed.
  */
 export type ChangeKind = 'spent' | 'budget' | 'agent' | 'key' | 'webhook' | 'member'

@@ -1,6 +1,7 @@
 /** The invariants of counters, leases, events, ledger and outbox. `brigade doctor` and the tests check them. */
 import type { Queryable } from '../../platform/db/db.ts'
 import { violationsOfFamilies } from './budgets/budget-queries.ts'
+import { violationsOfPeriods } from './budgets/periods/period-queries.ts'
 import { violationsOfCrossings, violationsOfLeases, violationsOfPrepaid, violationsOfSpend } from './engine/queries.ts'
 import { violationsOfClosed, violationsOfDebits, violationsOfRunning } from './journal/recovery-queries.ts'
 
@@ -8,7 +9,8 @@ import { violationsOfClosed, violationsOfDebits, violationsOfRunning } from './j
  * Checks the invariants in the database. Returns one sentence for each broken invariant, and an empty list when all are met.
  *
  * The leased amount of a counter is the sum of its leases. The spend of a scope in a month is the value of its events; for an agent it is at
- * least that, because its children count in it. The prepaid balance is the sum of the ledger. A mark of a budget fires once a month. The active
+ * least that, because its children count in it. The prepaid balance is the sum of the ledger. A mark of a budget fires once a period. What the period of a budget
+ * has spent is in the months of its scope too. The active
  * children of an agent together have at most the agent's budget. A closed process leases nothing. Concurrent calls are never spent. A debit is
  * the cost of its event.
  *
@@ -20,6 +22,8 @@ export async function checkInvariants(db: Queryable): Promise<string[]> {
   for (const row of await db.many(violationsOfLeases)) found.push(`Counter ${row.counterId} has ${row.leased} leased, its leases sum to ${row.sum}.`)
   for (const row of await db.many(violationsOfSpend))
     found.push(`Counter ${row.counterId} (${row.scope}) has ${row.spent} spent, its events sum to ${row.sum}.`)
+  for (const row of await db.many(violationsOfPeriods))
+    found.push(`Counter ${row.counterId} (${row.scope}) has ${row.spent} spent in the period of a budget, the months of its scope have ${row.sum}.`)
   for (const row of await db.many(violationsOfPrepaid)) found.push(`Organisation ${row.orgId} has a balance of ${row.balance}, its ledger sums to ${row.sum}.`)
   for (const row of await db.many(violationsOfCrossings))
     found.push(`${row.type} of ${row.scope} ${row.scopeId} in organisation ${row.orgId} fired ${row.count} times.`)

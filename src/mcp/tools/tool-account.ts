@@ -10,13 +10,14 @@ const readsOnly: ToolAnnotations = { readOnlyHint: true, destructiveHint: false,
 const budget = z.looseObject({
   scope: z.string(),
   id: z.string(),
+  period: z.string().optional(),
   cap_inr: z.number(),
   spent_inr: z.number(),
   held_inr: z.number().optional(),
   in_doubt_inr: z.number().optional(),
   remaining_inr: z.number(),
   state: z.string(),
-  resets_at: z.string(),
+  resets_at: z.string().nullable(),
 })
 type Budget = z.output<typeof budget>
 
@@ -98,7 +99,7 @@ export function budgetTool(row: McpRows['budgets']): Tool {
     toolset: 'usage',
     title: 'Budgets',
     description:
-      'The monthly budgets that apply to this credential: cap, spent, held by running calls and what remains of each scope, and when it starts again. Look here before much work.',
+      'The budgets that apply to this credential: cap, spent, held by running calls and what remains of each scope, and when it starts again. Look here before much work.',
     annotations: readsOnly,
     row,
     inputSchema: z.object({ scope: z.enum(scopeNames).optional().describe('Only budgets of this scope.') }),
@@ -113,12 +114,14 @@ export function budgetTool(row: McpRows['budgets']): Tool {
   })
 }
 
-function budgetLine({ scope, id, cap_inr, spent_inr, held_inr = 0, in_doubt_inr = 0, remaining_inr, state, resets_at }: Budget): string {
+function budgetLine({ scope, id, period = 'month', cap_inr, spent_inr, held_inr = 0, in_doubt_inr = 0, remaining_inr, state, resets_at }: Budget): string {
   const parts = [
     `${rupees(spent_inr)} spent`,
     ...(held_inr > 0 ? [`${rupees(held_inr)} held by running calls`] : []),
     ...(in_doubt_inr > 0 ? [`${rupees(in_doubt_inr)} in doubt`] : []),
   ]
   const warning = state === 'blocked' ? ', BLOCKED' : state === 'warned' ? ', nearly spent' : ''
-  return `${scope} ${id}: ${rupees(remaining_inr)} of ${rupees(cap_inr)} left (${parts.join(', ')})${warning}; starts again ${resets_at}`
+  const end = resets_at === null ? 'never starts again' : `starts again ${resets_at}`
+  const name = `${scope} ${id}${period === 'month' ? '' : ` (${period})`}`
+  return `${name}: ${rupees(remaining_inr)} of ${rupees(cap_inr)} left (${parts.join(', ')})${warning}; ${end}`
 }

@@ -14,10 +14,10 @@ const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ kind: fc.constant('settle' as const), which, amount }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('release' as const), which }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('extend' as const), which, amount }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('set' as const), slot, budget: fc.nat({ max: 1 }), cap, strict: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('set' as const), slot, budget: fc.nat({ max: 4 }), cap, strict: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('flush' as const), slot }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('beat' as const), slot }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('turn' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('turn' as const), period: fc.constantFrom('day', 'week', 'month') }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), slot }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('adopt' as const), slot }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('snapshot' as const) }) },
@@ -43,7 +43,7 @@ async function play(world: World, next: Step): Promise<void> {
     case 'beat':
       return world.beat(next.slot)
     case 'turn':
-      return world.turn()
+      return world.turn(next.period)
     case 'crash':
       return world.crash(next.slot)
     case 'adopt':
@@ -73,7 +73,7 @@ it.each([
   { seconds: '0', engines: 3, count: runs.several },
   { seconds: '10', engines: 3, count: runs.several },
 ])(
-  'budgets behave like the model under any changes of calls, caps, months, processes and the database ($engines engines, slices of $seconds s)',
+  'budgets behave like the model under any changes of calls, caps, periods, processes and the database ($engines engines, slices of $seconds s)',
   async ({ seconds, engines, count }) => {
     let orgId = 1000 + 10_000 * engines + 1_000_000 * Number(seconds)
     await fc.assert(
@@ -82,6 +82,7 @@ it.each([
         try {
           await world.start(engines)
           await world.set(0, 0, 1000, false)
+          await world.set(0, 2, 1200, false)
           for (const next of steps) {
             await play(world, next)
             await world.check()

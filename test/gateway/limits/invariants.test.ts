@@ -19,6 +19,11 @@ const broken: readonly (readonly [string, string, RegExp])[] = [
   ['a lease without its counter', 'update leases set amount = amount + 5', /has 0 leased, its leases sum to 5/],
   ['a closed process with a lease', 'update leases set amount = amount + 5', /is closed and still leases of \d+ counters/],
   ['a counter above the sum of its events', "update counters set spent = 901 where scope = 'key'", /\(key\) has 901 spent, its events sum to 900/],
+  [
+    'a period of a budget above the months of its scope',
+    "insert into counters (org_id, scope, scope_id, metric, period, cap, spent) values (1, 'key', '7', 'budget', 'ever', 5000, 901)",
+    /\(key\) has 901 spent in the period of a budget, the months of its scope have 900/,
+  ],
   ['an event without its counter', "delete from counters where scope = 'member'", /Counter 0 \(member\) has 0 spent, its events sum to 900/],
   [
     'a prepaid balance beside its ledger',

@@ -3,19 +3,29 @@ import { copyFileSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect } from 'vitest'
+import { type EndingPeriod, periodOfName } from '../../../src/gateway/limits/budgets/periods/period.ts'
+import { BudgetCalendar, defaultZones } from '../../../src/gateway/limits/budgets/periods/zones.ts'
 import type { AdmissionRequest, Permit } from '../../../src/gateway/limits/engine/admission.ts'
 import { journalFolder, segmentsOf } from '../../../src/gateway/limits/journal/journal.ts'
 import type { UsageEvent } from '../../../src/gateway/usage/events/record.ts'
 import { type Clock, systemClock } from '../../../src/platform/clock.ts'
 import { type Db, statement } from '../../../src/platform/db/db.ts'
-import { endOfIstMonthMs, istMonth } from '../../../src/platform/values/ist-time.ts'
 import { caller, eventOf, outcomeOf, request, startEngine, type TestEngine } from './engine.ts'
 import { Model, type ModelCall } from './model.ts'
 
-const counterRows = statement<[orgId: number], { id: bigint; scope: string; period: string; cap: bigint | null; spent: bigint; leased: bigint }>(
+interface ModelCounter {
+  readonly id: bigint
+  readonly scope: string
+  readonly period: string
+  readonly cap: bigint | null
+  readonly spent: bigint
+  readonly leased: bigint
+}
+
+const counterRows = statement<[orgId: number], ModelCounter>(
   'test.model_counters',
   `select id as "id", scope as "scope", period as "period", cap as "cap", spent as "spent", leased as "leased" from counters
-   where org_id = $1::int and metric = 'spend' order by id`,
+   where org_id = $1::int and metric in ('spend', 'budget') order by id`,
 )
 const leaseRows = statement<[orgId: number], { processId: bigint; counterId: bigint; amount: bigint }>(
   'test.model_leases',
@@ -29,7 +39,7 @@ const eventSums = statement<[orgId: number], { month: string; value: bigint }>(
 const doubled = statement<[orgId: number], { type: string }>(
   'test.model_doubled',
   `select type as "type" from webhook_events where org_id = $1::int and type like 'budget.%'
-   group by type, data->>'scope', to_char(to_timestamp(created) at time zone 'Asia/Kolkata', 'YYYY-MM') having count(*) > 1`,
+   group by type, data->>'scope', data->>'period', data->>'threshold', data->>'resets_at' having count(*) > 1`,
 )
 const silence = statement<[processId: bigint]>('test.model_silence', `update beats set beat_at = beat_at - interval '2 days' where process_id = $1::bigint`)
 
@@ -47,6 +57,7 @@ interface Call extends ModelCall {
 
 export class World {
   readonly model = new Model()
+  readonly #calendar = new BudgetCalendar()
   readonly #db: Db
   readonly #orgId: number
   readonly #seconds: string
@@ -64,7 +75,7 @@ export class World {
     this.#db = db
     this.#orgId = orgId
     this.#seconds = seconds
-    this.model.month = istMonth(startMs)
+    this.model.windows = this.#windowsAt(startMs)
   }
 
   get #clock(): Clock {
@@ -111,7 +122,7 @@ export class World {
           asked,
           permit,
           engine: on.slot,
-          month: this.model.month,
+          windows: this.model.windows,
           held: need,
           holds: this.model.budgets.map(({ cap }) => cap !== null),
           draft: isOpened ? BigInt(draft) : null,
@@ -139,20 +150,31 @@ export class World {
    */
   async #idleIn(engine: TestEngine | null, budget: number): Promise<bigint> {
     if (engine === null || this.#seconds === '0') return 0n
-    const scope = budget === 0 ? 'key' : 'org'
+    const { scope = 'key', period = 'month' } = this.model.budgets[budget] ?? {}
     const rows = await this.#db.many(counterRows, this.#orgId)
-    const leased = rows.find(row => row.scope === scope && row.period === this.model.month)?.leased ?? 0n
-    const { heldUinr, inDoubtUinr } = await engine.limits.budgets.get(this.#orgId, scope, String(this.#orgId))
+    const leased = rows.find(row => row.scope === scope && row.period === this.model.windows[budget])?.leased ?? 0n
+    const { heldUinr, inDoubtUinr } = await engine.limits.budgets.get(this.#orgId, scope, String(this.#orgId), period)
     return leased - inDoubtUinr - heldUinr
   }
 
   /** Returns whether a refusal is correct: the database has nothing left, or too little for a strict budget. */
   async #mayRefuse(need: bigint): Promise<boolean> {
     const rows = await this.#db.many(counterRows, this.#orgId)
-    return rows.some(({ scope, period, cap, spent, leased }) => {
-      const budget = this.model.budgets[scope === 'key' ? 0 : 1]
-      return period === this.model.month && cap !== null && (budget?.strict ? cap - spent - leased < need : cap - spent - leased <= 0n)
+    return rows.some(row => {
+      const { cap, spent, leased } = row
+      const at = this.#budgetOf(row)
+      const isRunning = at !== -1 && row.period === this.model.windows[at]
+      return isRunning && cap !== null && (this.model.budgets[at]?.strict ? cap - spent - leased < need : cap - spent - leased <= 0n)
     })
+  }
+
+  /** Returns the place of the budget that a counter is of, or -1. */
+  #budgetOf({ scope, period }: ModelCounter): number {
+    return this.model.budgets.findIndex(budget => budget.scope === scope && budget.period === periodOfName(period))
+  }
+
+  #windowsAt(ms: number): readonly string[] {
+    return this.model.budgets.map(({ period }) => this.#calendar.windowAt(defaultZones, period, ms).name)
   }
 
   async settle(which: number, amount: number): Promise<void> {
@@ -179,9 +201,10 @@ export class World {
     call.held = call.permit.heldUinr
     expect(call.held).toBeGreaterThanOrEqual(before)
     expect(isCovered).toBe(call.held >= BigInt(amount))
-    if (this.#lost || call.month !== this.model.month || call.held === before) return
+    if (this.#lost || call.held === before) return
     // An extension takes at most the rest of the budget.
     for (const i of this.model.budgets.keys()) {
+      if (call.windows[i] !== this.model.windows[i]) continue
       const room = this.model.room(i)
       if (room !== null && call.holds[i] && (idle[i] ?? 0n) < need) expect(room + this.model.unheardOf(call.engine)).toBeGreaterThanOrEqual(0n)
     }
@@ -195,7 +218,7 @@ export class World {
     this.#copy = null
     budget.cap = cap === null ? null : BigInt(cap)
     budget.strict = cap !== null && strict
-    await on.engine.limits.budgets.set(this.#orgId, which === 0 ? 'key' : 'org', String(this.#orgId), budget.cap, { strict })
+    await on.engine.limits.budgets.set(this.#orgId, budget.scope, String(this.#orgId), budget.cap, { strict, period: budget.period })
     const told = on.engine.heard(this.#orgId)
     await settled(async () => this.#engines.every(engine => engine === null || engine.heard(this.#orgId) >= told))
   }
@@ -211,11 +234,11 @@ export class World {
     await this.#engine(slot)?.engine.limits.beat()
   }
 
-  /** Starts a new month for all engines. Running calls belong to the month in which they began. */
-  turn(): void {
+  /** Starts a new day, week or month for all engines. Running calls belong to the periods in which they began. */
+  turn(period: EndingPeriod): void {
     const nowMs = Date.now() + this.#wallMs
-    this.#wallMs += endOfIstMonthMs(nowMs) - nowMs + 3600_000
-    this.model.month = istMonth(Date.now() + this.#wallMs)
+    this.#wallMs += this.#calendar.windowAt(defaultZones, period, nowMs).endsAtMs - nowMs + 3600_000
+    this.model.windows = this.#windowsAt(Date.now() + this.#wallMs)
   }
 
   /** Kills an engine. Only its journal remains, in its current state. */
@@ -306,9 +329,10 @@ export class World {
   async #compare(): Promise<void> {
     const rows = await this.#db.many(counterRows, this.#orgId)
     const events = await this.#db.many(eventSums, this.#orgId)
-    for (const { scope, period, spent } of rows) {
-      expect(spent).toBe(this.model.spent(scope === 'key' ? 0 : 1, period))
-      expect(events.find(event => event.month === period)?.value ?? 0n).toBe(spent)
+    for (const row of rows) {
+      const at = this.#budgetOf(row)
+      expect(row.spent, `${row.scope} ${row.period}`).toBe(this.model.spent(at, row.period))
+      if (this.model.budgets[at]?.period === 'month') expect(events.find(event => event.month === row.period)?.value ?? 0n).toBe(row.spent)
     }
     expect(await this.#db.many(doubled, this.#orgId)).toEqual([])
   }

@@ -1,16 +1,26 @@
 /** A simple model of budgets: integers, without a database and without leases. The engines are compared with it. */
+import type { BudgetPeriod } from '../../../src/gateway/limits/budgets/periods/period.ts'
 
-/** One budget over its months. A null `cap` means no cap. */
+/** One budget over its periods. A null `cap` means no cap. */
 class ModelBudget {
+  readonly scope: 'key' | 'org'
+  readonly period: BudgetPeriod
   cap: bigint | null = null
   strict = false
+  /** By the names of periods. */
   readonly spent = new Map<string, bigint>()
+
+  constructor(scope: 'key' | 'org', period: BudgetPeriod) {
+    this.scope = scope
+    this.period = period
+  }
 }
 
 /** An admitted call, with its hold in every budget. */
 export interface ModelCall {
   readonly engine: number
-  readonly month: string
+  /** For each budget, the period of its admission. */
+  readonly windows: readonly string[]
   held: bigint
   /** For each budget, whether the call has a hold in it. It has one if the budget had a cap at admission. */
   readonly holds: readonly boolean[]
@@ -18,31 +28,39 @@ export interface ModelCall {
   draft: bigint | null
 }
 
-/** Two budgets that apply to every call, and the running calls. */
+/** Budgets of several periods that apply to every call, and the running calls. */
 export class Model {
-  readonly budgets: readonly ModelBudget[] = [new ModelBudget(), new ModelBudget()]
+  readonly budgets: readonly ModelBudget[] = [
+    new ModelBudget('key', 'month'),
+    new ModelBudget('org', 'month'),
+    new ModelBudget('key', 'day'),
+    new ModelBudget('org', 'week'),
+    new ModelBudget('key', 'ever'),
+  ]
   readonly running = new Set<ModelCall>()
   /** Calls of dead engines that are not adopted yet. */
   readonly doubtful = new Set<ModelCall>()
   /** For each engine, the cost of its calls above their holds. Only that engine knows this amount until it flushes. */
   readonly unheard = new Map<number, bigint>()
-  month = ''
+  /** For each budget, the running period. */
+  windows: readonly string[] = []
 
-  spent(budget: number, month = this.month): bigint {
-    return this.budgets[budget]?.spent.get(month) ?? 0n
+  spent(budget: number, window = this.windows[budget] ?? ''): bigint {
+    return this.budgets[budget]?.spent.get(window) ?? 0n
   }
 
-  /** Returns the holds in a budget of the calls of a month, including calls in doubt. */
-  held(budget: number, month = this.month): bigint {
+  /** Returns the holds in a budget of the calls of the running period, including calls in doubt. */
+  held(budget: number): bigint {
     let sum = 0n
-    for (const calls of [this.running, this.doubtful]) for (const call of calls) if (call.month === month && call.holds[budget]) sum += call.held
+    for (const calls of [this.running, this.doubtful])
+      for (const call of calls) if (call.windows[budget] === this.windows[budget] && call.holds[budget]) sum += call.held
     return sum
   }
 
   /** Returns the rest of a budget without the holds. Null when it has no cap. */
-  room(budget: number, month = this.month): bigint | null {
+  room(budget: number): bigint | null {
     const cap = this.budgets[budget]?.cap ?? null
-    return cap === null ? null : cap - this.spent(budget, month) - this.held(budget, month)
+    return cap === null ? null : cap - this.spent(budget) - this.held(budget)
   }
 
   /** Returns the first budget that must refuse a call with this hold, or null. A budget that is not strict admits a last call while anything is left. */
@@ -55,11 +73,16 @@ export class Model {
   }
 
   charge(call: ModelCall, value: bigint): void {
-    for (const { spent } of this.budgets) spent.set(call.month, (spent.get(call.month) ?? 0n) + value)
+    for (const [i, { period, spent }] of this.budgets.entries()) {
+      // A month counts every call. Another period counts the calls that were admitted while it had a budget.
+      if (period !== 'month' && !call.holds[i]) continue
+      const window = call.windows[i] ?? ''
+      spent.set(window, (spent.get(window) ?? 0n) + value)
+    }
     this.running.delete(call)
     this.doubtful.delete(call)
     // A budget that was set after the admission has no hold for the call.
-    const covered = call.holds.every(Boolean) ? call.held : 0n
+    const covered = this.budgets.every(({ period }, i) => call.holds[i] || period !== 'month') ? call.held : 0n
     if (value > covered) this.unheard.set(call.engine, (this.unheard.get(call.engine) ?? 0n) + value - covered)
   }
 

@@ -72,6 +72,7 @@ describe('budgets of an organisation', () => {
         scope: 'key',
         id: String(keyId),
         name: 'shaped key',
+        period: 'month',
         cap_inr: 250.5,
         strict: false,
         spent_inr: 0,
@@ -79,6 +80,7 @@ describe('budgets of an organisation', () => {
         in_doubt_inr: 0,
         remaining_inr: 250.5,
         state: 'under',
+        warn_percent: [],
         resets_at: '2026-11-30T18:30:00.000Z',
       },
     })

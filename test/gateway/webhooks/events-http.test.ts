@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { endOfIstMonthMs } from '../../../src/platform/values/ist-time.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { movableClock } from '../../harness/clock.ts'
 import { longThinkers, thoughtTokensPerInr, usageWorth } from '../../harness/long-thinkers.ts'
@@ -10,6 +11,7 @@ import { type Envelope, heard, listen, settled } from './heard.ts'
 const morning = Date.UTC(2026, 10, 21, 3, 45, 1)
 const hourMs = 3600_000
 const clock = movableClock(morning)
+const thisMonth = () => ({ period: 'month', resets_at: new Date(endOfIstMonthMs(clock.nowMs())).toISOString() })
 /** The usage that a provider reports so that a call of `alpha-only` costs this amount. */
 const spending = (inr: number) => ({ usage: usageWorth(inr) })
 
@@ -144,7 +146,7 @@ describe('budgets', () => {
     }
     const figures = (threshold: 80 | 100, spent_inr: number) =>
       scopes.flatMap(([scope, id]) => {
-        const data = { scope, scope_id: String(id), threshold, spent_inr, cap_inr: 10 }
+        const data = { scope, scope_id: String(id), threshold, spent_inr, cap_inr: 10, ...thisMonth() }
         return [
           [threshold === 80 ? 'budget.warn' : 'budget.block', data],
           ['usage.threshold', data],
@@ -169,7 +171,7 @@ describe('budgets', () => {
     const org = await listeningOrg('Jumpers', { event_types: ['budget.warn', 'budget.block', 'usage.threshold'] })
     const key = await app.call('POST', '/me/keys', { budget_inr: 1 }, { cookie: org.cookie })
     const told = (threshold: 80 | 100, spent_inr: number, cap_inr: number) => {
-      const data = { scope: 'key', scope_id: String(key.json.id), threshold, spent_inr, cap_inr }
+      const data = { scope: 'key', scope_id: String(key.json.id), threshold, spent_inr, cap_inr, ...thisMonth() }
       return [
         [threshold === 80 ? 'budget.warn' : 'budget.block', data],
         ['usage.threshold', data],

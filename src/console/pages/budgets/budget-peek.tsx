@@ -5,11 +5,11 @@ import { Code } from '../../ui/data/code.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Money } from '../../ui/data/money.tsx'
 import { Status } from '../../ui/data/status.tsx'
+import { dayText, exactTime, istDay } from '../../ui/format/dates.ts'
 import { LinkButton } from '../../ui/forms/button.tsx'
 import { Fold } from '../../ui/forms/choices.tsx'
 import { Peek } from '../../ui/overlays/peek.tsx'
 import { BudgetForm } from './form/budget-form.tsx'
-import { resetDay } from './form/consequence.ts'
 import type { Budget } from './search.ts'
 import { stateWords, text } from './text.ts'
 import { boundOf } from './use-budgets.ts'
@@ -37,6 +37,12 @@ function linkOf({ scope, id }: Budget): { readonly to: string; readonly search?:
   }
 }
 
+/** Writes when the period of a budget ends. */
+function resetText({ resets_at: at }: Pick<Budget, 'resets_at'>): string {
+  if (at === null) return text.never
+  return at.endsWith('T18:30:00.000Z') ? `${dayText(istDay(Date.parse(at)))}, midnight in India` : exactTime(at)
+}
+
 /** One budget beside the list: its figures, and the form that changes it. */
 export function BudgetPeek({ budget, onClose }: BudgetPeekProps) {
   if (budget === null)
@@ -45,7 +51,7 @@ export function BudgetPeek({ budget, onClose }: BudgetPeekProps) {
         <p className="quiet">{text.notLoaded}</p>
       </Peek>
     )
-  const { scope, id, name, cap_inr: cap, spent_inr: spent, held_inr: held, in_doubt_inr: inDoubt, remaining_inr: left } = budget
+  const { scope, id, period, name, cap_inr: cap, spent_inr: spent, held_inr: held, in_doubt_inr: inDoubt, remaining_inr: left } = budget
   const { tone, name: state, means } = stateWords[budget.state]
   const link = linkOf(budget)
   const facts: readonly (readonly [string, ReactNode])[] = [
@@ -53,7 +59,8 @@ export function BudgetPeek({ budget, onClose }: BudgetPeekProps) {
     [text.held, <Money key="held" inr={held} />],
     [text.inDoubt, <Money key="doubt" inr={inDoubt} />],
     [text.left, left === null ? 'No limit' : <Money key="left" inr={left} />],
-    [text.resets, `${resetDay(Date.parse(budget.resets_at) - 1)}, midnight in India`],
+    [text.period, text.periods[period]],
+    [text.resets, resetText(budget)],
     [text.strict, budget.strict ? text.strictOn : text.strictOff],
   ]
   return (
@@ -79,10 +86,14 @@ export function BudgetPeek({ budget, onClose }: BudgetPeekProps) {
       </div>
       <section className="stack-3" aria-label={text.change}>
         <h3 className="budget-heading">{text.change}</h3>
-        <BudgetForm budget={boundOf(budget)} />
+        {period === 'month' ? <BudgetForm budget={boundOf(budget)} /> : <p className="quiet">{text.changeElsewhere}</p>}
       </section>
       <Fold title="Show as curl">
-        <Code text={curlOf('setOrgBudget', { body: { scope, target_id: id, monthly_budget_inr: cap } })} />
+        <Code
+          text={curlOf('setOrgBudget', {
+            body: { scope, target_id: id, ...(period === 'month' ? { monthly_budget_inr: cap } : { period, budget_inr: cap }) },
+          })}
+        />
       </Fold>
     </Peek>
   )

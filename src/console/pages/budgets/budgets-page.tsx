@@ -111,10 +111,10 @@ const columns: readonly Column<Budget>[] = [
     key: 'name',
     head: text.name,
     isName: true,
-    cell: ({ name, scope, strict }) => (
+    cell: ({ name, scope, period, strict }) => (
       <span className="cell-stack">
         <MiddleCut text={name} max={34} />
-        <span className="quiet">{`${text.scopes[scope]}${strict ? ' · strict' : ''}`}</span>
+        <span className="quiet">{`${text.scopes[scope]}${period === 'month' ? '' : ` · ${text.periods[period]}`}${strict ? ' · strict' : ''}`}</span>
       </span>
     ),
   },

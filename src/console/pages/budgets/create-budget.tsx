@@ -73,19 +73,20 @@ function TargetBudget({ scope, target, onTarget, onSaved }: TargetBudgetProps) {
 function OrgBudget({ onSaved }: { readonly onSaved: () => void }) {
   const me = useMe()
   const today = istDay(useNow())
-  const budgets = useQuery(apiQuery('orgBudgets', { query: { scope: 'org', limit: 1 } }))
+  const budgets = useQuery(apiQuery('orgBudgets', { query: { scope: 'org', limit: 4 } }))
   const month = useQuery(apiQuery('activity', { query: { from: monthStart(today), to: today } }))
   return (
     <Loaded query={budgets}>
-      {({ budgets: [known] }) =>
-        known ? (
+      {({ budgets: ofOrg }) => {
+        const known = ofOrg.find(({ period }) => period === 'month')
+        return known ? (
           <BudgetForm budget={boundOf(known)} onSaved={onSaved} />
         ) : (
           <Loaded query={month}>
             {({ totals }) => <BudgetForm budget={{ scope: 'org', id: null, name: me.org.name, capInr: null, spentInr: totals.value_inr }} onSaved={onSaved} />}
           </Loaded>
         )
-      }
+      }}
     </Loaded>
   )
 }

@@ -5,7 +5,7 @@ import type { BudgetState } from './search.ts'
 /** Texts of the list of budgets. */
 export const text = {
   title: 'Budgets',
-  intro: (reset: string): string => `A call must fit into every budget that applies to it. All start again on ${reset}, midnight in India.`,
+  intro: (reset: string): string => `A call must fit into every budget that applies to it. Those of a month start again on ${reset}, midnight in India.`,
   create: 'Set a budget',
   search: 'Search budgets',
   searchHint: 'Name or id of what it binds',
@@ -14,6 +14,9 @@ export const text = {
   scope: 'What it binds',
   anyScope: 'Everything',
   scopes: { org: 'Organisation', team: 'Organisation', workspace: 'Workspace', member: 'Member', key: 'Key', agent: 'Agent' },
+  periods: { ever: 'In total', month: 'A month', week: 'A week', day: 'A day' },
+  period: 'Period',
+  never: 'Never',
   scopesMany: { org: 'The organisation', workspace: 'Workspaces', member: 'Members', key: 'Keys', agent: 'Agents' },
   name: 'Name',
   used: 'Used',
@@ -30,6 +33,7 @@ export const text = {
   resets: 'Starts again',
   edit: (name: string): string => `Change the budget of ${name}`,
   change: 'Change the budget',
+  changeElsewhere: 'Only the API changes a budget of this period: send the request below with another amount.',
   emptyTitle: 'No budget is set',
   empty: 'Keys, agents and people spend without a limit. Begin with one for the organisation.',
   emptyCommand: 'npx brigade budget',
@@ -48,7 +52,7 @@ export const text = {
 
 /** The states of budgets in words. */
 export const stateWords: Readonly<Record<BudgetState, { readonly tone: Tone; readonly name: string; readonly means: string }>> = {
-  blocked: { tone: 'bad', name: 'Used up', means: 'Calls are refused until the month ends in India, or until somebody raises the budget.' },
+  blocked: { tone: 'bad', name: 'Used up', means: 'Calls are refused until the period ends, or until somebody raises the budget.' },
   warned: { tone: 'warn', name: 'Nearly used up', means: 'At least 80 percent are spent.' },
   under: { tone: 'good', name: 'Has room', means: 'Less than 80 percent are spent.' },
 }

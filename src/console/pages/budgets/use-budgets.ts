@@ -15,7 +15,7 @@ export function useBudgets(filters: BudgetFilterValues, isEnabled: boolean) {
 }
 
 /** Names a budget in the address and among the rows. */
-export const refOf = ({ scope, id }: Pick<Budget, 'scope' | 'id'>): string => `${scope}:${id}`
+export const refOf = ({ scope, id, period }: Pick<Budget, 'scope' | 'id' | 'period'>): string => `${scope}:${id}${period === 'month' ? '' : `:${period}`}`
 
 /** Returns a budget of the list as the form takes it. */
 export const boundOf = ({ scope, id, name, cap_inr, spent_inr, held_inr, in_doubt_inr, strict }: Budget): BoundBudget => ({

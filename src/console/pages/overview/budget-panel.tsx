@@ -22,12 +22,14 @@ export function BudgetPanel() {
       <Loaded query={budgets}>
         {data => {
           const all = [...(blocked.data?.budgets ?? []), ...(warned.data?.budgets ?? []), ...data.budgets]
-          const capped = [...new Map(all.map(budget => [`${budget.scope} ${budget.id}`, budget])).values()].filter(({ cap_inr: cap }) => cap !== null)
+          const capped = [...new Map(all.map(budget => [`${budget.scope} ${budget.id} ${budget.period}`, budget])).values()].filter(
+            ({ cap_inr: cap }) => cap !== null,
+          )
           if (capped.length === 0) return <p className="quiet">No budget is set. Keys, agents and the organisation spend without a limit.</p>
           return (
             <ul className="budgets">
               {capped.slice(0, shownMax).map(budget => (
-                <li key={`${budget.scope} ${budget.id}`}>
+                <li key={`${budget.scope} ${budget.id} ${budget.period}`}>
                   <p className="budgets-name">
                     <span>{budget.name}</span>
                     <Tag>{budget.scope}</Tag>

@@ -36,11 +36,11 @@ const shareOf = ({ cap_inr: cap, spent_inr: spent }: Budgets[number]): number =>
 export function budgetFindings(budgets: Budgets): Finding[] {
   return [...budgets]
     .sort((one, other) => shareOf(other) - shareOf(one))
-    .flatMap(({ scope, id, name, cap_inr: cap, spent_inr: spent }): Finding[] => {
+    .flatMap(({ scope, id, period, name, cap_inr: cap, spent_inr: spent }): Finding[] => {
       if (cap === null || spent < cap * nearShare) return []
       const words = spent >= cap ? text.budgetUsed(name) : text.budgetNear(name, spent / cap)
       const to = scope === 'agent' ? { path: `/agents/${id}` } : scope === 'key' ? { path: '/keys', search: { key: Number(id) } } : null
-      return [{ id: `${scope} ${id}`, tone: spent >= cap ? 'bad' : 'warn', words, to }]
+      return [{ id: `${scope} ${id}${period === 'month' ? '' : ` ${period}`}`, tone: spent >= cap ? 'bad' : 'warn', words, to }]
     })
 }
 

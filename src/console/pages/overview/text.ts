@@ -38,7 +38,7 @@ export const text = {
   checked: { health: 'the routes', budgets: 'budgets', keys: 'keys', webhooks: 'webhooks', members: 'invitations' },
   calm: 'All is well: no budget is near its end, and every route answers.',
   budgetNear: (name: string, share: number): string => `The budget of ${name} is used to ${percent(share)}.`,
-  budgetUsed: (name: string): string => `The budget of ${name} is used up. Its calls are refused until the month ends.`,
+  budgetUsed: (name: string): string => `The budget of ${name} is used up. Its calls are refused until its period ends.`,
   circuit: (model: string, provider: string): string => `${provider} fails for ${model}. Calls use other routes until a probe succeeds.`,
   webhookOff: (url: string): string => `The webhook ${url} is disabled, because its deliveries failed.`,
   keyEnds: (name: string, when: string): string => `The key ${name} ends ${when}.`,

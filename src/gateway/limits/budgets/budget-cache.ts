@@ -2,11 +2,15 @@
  * Caches the budgets of scopes, so that a call need not ask the database. An entry lives CACHE_TTL_MS (at most 30 s). Entries past half of that
  * are refreshed in one batch. The news of a changed cap invalidates an entry.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError, type Db } from '../../../platform/db/db.ts'
 import type { ScopeRef } from '../engine/counters/counter-state.ts'
-import { findBudgets } from '../engine/queries.ts'
+import { type BudgetRow, findBudgets } from '../engine/queries.ts'
+import { type BudgetPeriod, budgetPeriods } from './periods/period.ts'
+import { zonesOf } from './periods/zone-queries.ts'
+import type { BudgetZones } from './periods/zones.ts'
 
 const entriesMax = 100_000
 /** The promise "effective within 60 s" leaves room for two lifetimes. */
@@ -14,11 +18,20 @@ const ttlMaxMs = 30_000
 /** The time for which a call waits for a new answer while it has an old one. The project chose the number. */
 const patienceMs = 250
 
-/** The cached budget of one scope. The object stays the same while it is cached; refreshes write into it. */
+/** The budget of one period. */
+export interface PeriodCap {
+  readonly period: BudgetPeriod
+  readonly capUinr: bigint
+  readonly strict: boolean
+}
+
+/** The cached budgets of one scope. The object stays the same while it is cached; refreshes write into it. */
 export interface BudgetEntry {
   readonly ref: ScopeRef
-  capUinr: bigint | null
-  strict: boolean
+  /** The budgets of the scope, that of the longest period first. */
+  caps: readonly PeriodCap[]
+  /** For the scope `org`: the time zones of the organisation. Null when it has set none. */
+  zones: BudgetZones | null
   /** The time of the answer in milliseconds of the monotonic clock. Negative infinity when it must be asked again. */
   fetchedAtMs: number
 }
@@ -29,7 +42,7 @@ export interface BudgetCacheOptions {
   readonly ttlMs: number
   /** The time for which old entries are used while the database is away. */
   readonly offlineMaxMs: number
-  /** Is called when a cap or its strictness changed, so that derived values are computed again. */
+  /** Is called when a cap, its strictness or a time zone changed, so that derived values are computed again. */
   readonly onChange: (entry: BudgetEntry) => void
 }
 
@@ -89,7 +102,7 @@ export class BudgetCache {
     const key = keyOf(ref)
     let entry = this.#entries.get(key)
     if (entry === undefined) {
-      entry = { ref, capUinr: null, strict: false, fetchedAtMs: Number.NEGATIVE_INFINITY }
+      entry = { ref, caps: none, zones: null, fetchedAtMs: Number.NEGATIVE_INFINITY }
       this.#entries.set(key, entry)
     }
     return entry
@@ -157,18 +170,35 @@ export class BudgetCache {
       entries.map(e => e.ref.scopeId),
     )
     this.#isLate = false
-    const byKey = new Map(rows.map(row => [`${row.orgId}|${row.scope}|${row.scopeId}`, row]))
+    const byKey = new Map<string, BudgetRow[]>()
+    for (const row of rows) {
+      const key = keyOf(row)
+      const known = byKey.get(key)
+      if (known === undefined) byKey.set(key, [row])
+      else known.push(row)
+    }
     for (const entry of entries) {
-      const row = byKey.get(keyOf(entry.ref))
-      const capUinr = row?.capUinr ?? null
-      const strict = row?.strict ?? false
-      const isChanged = entry.capUinr !== capUinr || entry.strict !== strict
-      entry.capUinr = capUinr
-      entry.strict = strict
+      const found = byKey.get(keyOf(entry.ref)) ?? []
+      const caps = capsOf(found)
+      const zones = found[0] === undefined ? null : zonesOf(found[0])
+      const isChanged = !areSame(entry.caps, caps) || !isDeepStrictEqual(entry.zones, zones)
+      entry.caps = caps
+      entry.zones = zones
       entry.fetchedAtMs = askedAtMs
       if (isChanged) this.#options.onChange(entry)
     }
   }
 }
 
-const keyOf = (ref: ScopeRef): string => `${ref.orgId}|${ref.scope}|${ref.scopeId}`
+const none: readonly PeriodCap[] = []
+
+/** Returns the budgets of the rows of one scope, that of the longest period first. */
+function capsOf(rows: readonly BudgetRow[]): readonly PeriodCap[] {
+  const caps = rows.flatMap(({ period, capUinr, strict }) => (period === null || capUinr === null ? [] : [{ period, capUinr, strict: strict === true }]))
+  return caps.length === 0 ? none : caps.sort((a, b) => budgetPeriods.indexOf(a.period) - budgetPeriods.indexOf(b.period))
+}
+
+const areSame = (a: readonly PeriodCap[], b: readonly PeriodCap[]): boolean =>
+  a.length === b.length && a.every(({ period, capUinr, strict }, i) => period === b[i]?.period && capUinr === b[i].capUinr && strict === b[i].strict)
+
+const keyOf = (ref: Pick<BudgetRow, 'orgId' | 'scope' | 'scopeId'>): string => `${ref.orgId}|${ref.scope}|${ref.scopeId}`

@@ -6,6 +6,7 @@ import { isScope, type Scope, scopes } from '../engine/counters/counter-state.ts
 import { type WalkedBudget, walks } from './budget-list-queries.ts'
 import type { BudgetTargets } from './budget-targets.ts'
 import type { BudgetStatus } from './budgets.ts'
+import { type BudgetPeriod, budgetPeriods, isBudgetPeriod } from './periods/period.ts'
 
 /** The orders of a list of budgets. */
 export const budgetSorts = ['scope', 'cap'] as const
@@ -28,14 +29,15 @@ export interface BudgetFilter {
 export interface BudgetRef {
   readonly scope: Scope
   readonly scopeId: string
+  readonly period: BudgetPeriod
   readonly name: string
 }
 
 export interface BudgetListDeps {
   readonly db: Db
   readonly targets: BudgetTargets
-  /** Returns the running month. */
-  period(): string
+  /** The names of the running periods, in the order of `budgetPeriods`. */
+  readonly periods: readonly string[]
 }
 
 /** Number of budgets that a filter reads together. */
@@ -47,7 +49,7 @@ const aboveAllCaps = 10n ** 18n
  * `walkedMax` budgets were read. Throws `bad_request` for an invalid cursor.
  */
 export async function pageOfBudgets(
-  { db, targets, period }: BudgetListDeps,
+  { db, targets, periods }: BudgetListDeps,
   orgId: number,
   filter: BudgetFilter,
 ): Promise<{ refs: readonly BudgetRef[]; nextCursor: string | null }> {
@@ -59,14 +61,14 @@ export async function pageOfBudgets(
   let last: WalkedBudget | null = null
   let lastFound: WalkedBudget | null = null
   for (let read = 0; read < walkedMax; read += readMax) {
-    const rows = await db.many(walks[sort], orgId, position, filter.scope ?? null, filter.state ?? null, period(), readMax)
+    const rows = await db.many(walks[sort], orgId, position, filter.scope ?? null, filter.state ?? null, periods, readMax)
     const matching = rows.filter(row => row.isMatch)
     const names = await namesOf(targets, orgId, matching, filter)
     for (const [i, row] of matching.entries()) {
       const name = names[i]
       if (name === undefined) continue
       if (found.length === limit) return { refs: found, nextCursor: lastFound === null ? null : cursorOf(sort, lastFound) }
-      found.push({ scope: row.scope, scopeId: row.scopeId, name })
+      found.push({ scope: row.scope, scopeId: row.scopeId, period: row.period, name })
       lastFound = row
     }
     last = rows.at(-1) ?? null
@@ -104,21 +106,23 @@ async function namesIn(
 
 /** A walk in the order of scopes begins at the scope of the filter, and does not read the wider ones. */
 function startOf({ scope }: BudgetFilter, sort: BudgetSort): readonly string[] {
-  if (sort === 'cap') return [String(aboveAllCaps), '0', '0']
-  return ['0', String(scope === undefined ? 0 : scopes.indexOf(scope)), '9999999999']
+  if (sort === 'cap') return [String(aboveAllCaps), '0', '0', '0']
+  return ['0', String(scope === undefined ? 0 : scopes.indexOf(scope)), '9999999999', '9']
 }
 
-const positionOf = ({ capUinr, scope, scopeId }: Pick<WalkedBudget, 'capUinr' | 'scope' | 'scopeId'>): readonly string[] => [
+const positionOf = ({ capUinr, scope, scopeId, period }: Pick<WalkedBudget, 'capUinr' | 'scope' | 'scopeId' | 'period'>): readonly string[] => [
   String(capUinr),
   String(scopes.indexOf(scope) + 1),
   scopeId,
+  String(budgetPeriods.indexOf(period) + 1),
 ]
 
-/** The cursors of `scope` are those of versions that had no other order. */
-const cursorOf = (sort: BudgetSort, { capUinr, scope, scopeId }: WalkedBudget): string => `${sort === 'cap' ? `cap.${capUinr}.` : ''}${scope}:${scopeId}`
+/** The cursors of months are those of versions that had no other period, and the cursors of `scope` those of versions that had no other order. */
+const cursorOf = (sort: BudgetSort, { capUinr, scope, scopeId, period }: WalkedBudget): string =>
+  `${sort === 'cap' ? `cap.${capUinr}.` : ''}${scope}:${scopeId}${period === 'month' ? '' : `:${period}`}`
 
 function positionIn(sort: BudgetSort, cursor: string): readonly string[] {
-  const [, cap, scope = '', scopeId = ''] = /^(?:cap\.(\d{1,18})\.)?([a-z]+):(\d{1,10})$/.exec(cursor) ?? []
-  if (!isScope(scope) || (cap !== undefined) !== (sort === 'cap')) throw noPlace()
-  return positionOf({ capUinr: BigInt(cap ?? 0), scope, scopeId })
+  const [, cap, scope = '', scopeId = '', period = 'month'] = /^(?:cap\.(\d{1,18})\.)?([a-z]+):(\d{1,10})(?::([a-z]+))?$/.exec(cursor) ?? []
+  if (!isScope(scope) || !isBudgetPeriod(period) || (cap !== undefined) !== (sort === 'cap')) throw noPlace()
+  return positionOf({ capUinr: BigInt(cap ?? 0), scope, scopeId, period })
 }

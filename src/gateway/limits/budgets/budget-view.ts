@@ -2,11 +2,13 @@ import { z } from 'zod'
 import { inrFromUinr } from '../../../platform/values/money.ts'
 import { scopes } from '../engine/counters/counter-state.ts'
 import type { BudgetStatus } from './budgets.ts'
+import { budgetPeriods } from './periods/period.ts'
 
-/** A monthly budget as callers see it, in rupees. */
+/** A budget as callers see it, in rupees. */
 export const budgetView = z.object({
   scope: z.enum(scopes),
   id: z.string(),
+  period: z.enum(budgetPeriods).describe('ever: of all time, from the moment at which it was set.'),
   cap_inr: z.number(),
   strict: z.boolean(),
   spent_inr: z.number(),
@@ -14,7 +16,8 @@ export const budgetView = z.object({
   in_doubt_inr: z.number(),
   remaining_inr: z.number(),
   state: z.enum(['under', 'warned', 'blocked']),
-  resets_at: z.string(),
+  warn_percent: z.array(z.int()).describe('The marks besides 80 and 100 percent.'),
+  resets_at: z.string().nullable().describe('The end of the period. Null when it never ends.'),
 })
 export type BudgetView = z.output<typeof budgetView>
 
@@ -25,6 +28,7 @@ export function budgetViewOf(status: BudgetStatus): BudgetView {
   return {
     scope: status.scope,
     id: status.id,
+    period: status.period,
     cap_inr: inrFromUinr(cap),
     strict: status.strict,
     spent_inr: inrFromUinr(status.spentUinr),
@@ -32,7 +36,8 @@ export function budgetViewOf(status: BudgetStatus): BudgetView {
     in_doubt_inr: inrFromUinr(status.inDoubtUinr),
     remaining_inr: inrFromUinr(left > 0n ? left : 0n),
     state: status.state,
-    resets_at: new Date(status.resetsAtMs).toISOString(),
+    warn_percent: [...status.warnPercent],
+    resets_at: status.resetsAtMs === null ? null : new Date(status.resetsAtMs).toISOString(),
   }
 }
 

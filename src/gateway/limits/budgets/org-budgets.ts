@@ -8,14 +8,15 @@ import type { Scope } from '../engine/counters/counter-state.ts'
 import { capOfInr } from './budget-amount.ts'
 import { type BudgetFilter, type BudgetRef, pageOfBudgets } from './budget-list.ts'
 import type { BudgetTargets } from './budget-targets.ts'
-import type { BudgetStatus, Budgets } from './budgets.ts'
+import type { BudgetChange, BudgetStatus, Budgets } from './budgets.ts'
+import { type BudgetPeriod, budgetPeriods } from './periods/period.ts'
 
 export interface OrgBudgetsDeps {
   readonly db: Db
   readonly budgets: Budgets
   readonly targets: BudgetTargets
-  /** Sets the cap of an agent within its family. Throws `agent_revoked` and `budget_not_available`. */
-  setAgentCap(orgId: number, agentId: number, capUinr: bigint | null, options: { strict?: boolean }): Promise<unknown>
+  /** Sets the monthly cap of an agent within its family. Throws `agent_revoked` and `budget_not_available`. */
+  setAgentCap(orgId: number, agentId: number, capUinr: bigint | null, options: Omit<BudgetChange, 'period'>): Promise<unknown>
   /** The journal of this process. A flush brings the spend that this process has settled into the figures. */
   readonly journal: Flushable
 }
@@ -29,8 +30,12 @@ export interface BudgetParams {
   readonly scope: Scope
   /** Null means the caller's own organisation, for the scopes `org` and `team`. */
   readonly targetId: string | number | null
-  readonly monthlyBudgetInr: number | null
+  readonly period: BudgetPeriod
+  readonly budgetInr: number | null
+  /** The name of the field with the amount, for messages. */
+  readonly field: 'monthly_budget_inr' | 'budget_inr'
   readonly strict?: boolean | undefined
+  readonly warnPercent?: readonly number[] | undefined
 }
 
 /** The action that ends the calls of a scope, in words. */
@@ -52,28 +57,32 @@ export class OrgBudgets {
   }
 
   /**
-   * Sets a monthly budget in rupees; null clears it. The organisation is the only team of a team organisation, so `team` means `org` there.
+   * Sets the budget of a period in rupees; null clears it. The organisation is the only team of a team organisation, so `team` means `org` there.
    * Throws `bad_request`, `not_found` and, for an agent, `agent_revoked` and `budget_not_available`.
    */
   async set(orgId: number, params: BudgetParams): Promise<NamedBudget> {
     const { budgets, setAgentCap, journal } = this.#deps
-    const capUinr = capOfInr(params.monthlyBudgetInr, { toStop: stopOf[params.scope] })
+    const { period, strict, warnPercent } = params
+    const capUinr = capOfInr(params.budgetInr, { field: params.field, toStop: stopOf[params.scope] })
     const { scope, scopeId, name } = await this.#target(orgId, params)
-    const options = params.strict === undefined ? {} : { strict: params.strict }
-    await (scope === 'agent' ? setAgentCap(orgId, Number(scopeId), capUinr, options) : budgets.set(orgId, scope, scopeId, capUinr, options))
+    const options = { ...(strict === undefined ? {} : { strict }), ...(warnPercent === undefined ? {} : { warnPercent }) }
+    // The sum of the budgets of an agent's children is checked for months only. A call of a child counts in the budgets of all agents above it in any case.
+    if (scope === 'agent' && period === 'month') await setAgentCap(orgId, Number(scopeId), capUinr, options)
+    else await budgets.set(orgId, scope, scopeId, capUinr, { ...options, period })
     await journal.flushNow()
-    return { ...(await budgets.get(orgId, scope, scopeId)), name }
+    return { ...(await budgets.get(orgId, scope, scopeId, period)), name }
   }
 
   /** Returns a page of the budgets that a filter chooses, and the cursor of the next page. Throws `bad_request` for an invalid cursor. */
   async list(orgId: number, filter: BudgetFilter): Promise<{ budgets: NamedBudget[]; nextCursor: string | null }> {
     const { db, targets, budgets, journal } = this.#deps
     await journal.flushNow()
-    const { refs, nextCursor } = await pageOfBudgets({ db, targets, period: () => budgets.period() }, orgId, filter)
+    const windows = await budgets.windows(orgId)
+    const { refs, nextCursor } = await pageOfBudgets({ db, targets, periods: budgetPeriods.map(period => windows[period].name) }, orgId, filter)
     return { budgets: await this.#withFigures(orgId, refs), nextCursor }
   }
 
-  async #target(orgId: number, { scope, targetId }: BudgetParams): Promise<BudgetRef> {
+  async #target(orgId: number, { scope, targetId }: BudgetParams): Promise<Omit<BudgetRef, 'period'>> {
     const { targets } = this.#deps
     if (scope === 'org' || scope === 'team') {
       const org = await targets.org(orgId)
@@ -90,7 +99,11 @@ export class OrgBudgets {
   }
 
   async #withFigures(orgId: number, found: readonly BudgetRef[]): Promise<NamedBudget[]> {
-    const statuses = await this.#deps.budgets.list(orgId, found)
-    return statuses.map((status, i) => ({ ...status, name: found[i]?.name ?? '' }))
+    const statuses = new Map((await this.#deps.budgets.listAll(orgId, found)).map(status => [`${status.scope}:${status.id}:${status.period}`, status]))
+    // A budget that was removed meanwhile has no status.
+    return found.flatMap(({ scope, scopeId, period, name }) => {
+      const status = statuses.get(`${scope}:${scopeId}:${period}`)
+      return status === undefined ? [] : [{ ...status, name }]
+    })
   }
 }

@@ -8,7 +8,7 @@
 import type { Clock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError, type Db } from '../../../platform/db/db.ts'
 import { type CounterAsk, ensureRows } from './counters/counter-rows.ts'
-import { type Counter, type CounterTable, isMoney } from './counters/counter-state.ts'
+import { type Counter, type CounterTable, isMoney, isSpend } from './counters/counter-state.ts'
 import type { ProcessRegistry } from './processes.ts'
 import { acquire, type CounterRow, findEvidence, findOwnLeases, notify, setLimitCap, syncCaps } from './queries.ts'
 import type { Refused } from './refusal.ts'
@@ -134,7 +134,7 @@ export class Acquirer {
   /** Updates the counter's cap in the database to the limit or budget. */
   async bringCap(counter: Counter): Promise<void> {
     if (counter.id === null) return
-    if (counter.metric === 'spend') await this.#options.db.exec(syncCaps, [counter.id])
+    if (isSpend(counter.metric)) await this.#options.db.exec(syncCaps, [counter.id])
     else if (counter.cap !== null) await this.#options.db.exec(setLimitCap, counter.id, counter.cap)
   }
 

@@ -1,4 +1,4 @@
-import type { Counter } from './counters/counter-state.ts'
+import { type Counter, isSpend } from './counters/counter-state.ts'
 
 /**
  * Returns the remaining amount of the tightest budget of the charged agent and its ancestors, as far as this process knows. Null when none of
@@ -7,7 +7,7 @@ import type { Counter } from './counters/counter-state.ts'
 export function agentRemainingOf(counters: readonly Counter[]): bigint | null {
   let least: bigint | null = null
   for (const { scope, metric, cap, knownSpent } of counters) {
-    if (scope !== 'agent' || metric !== 'spend' || cap === null) continue
+    if (scope !== 'agent' || !isSpend(metric) || cap === null) continue
     const left = cap > knownSpent ? cap - knownSpent : 0n
     if (least === null || left < least) least = left
   }

@@ -1,9 +1,11 @@
-/** Finds the counters that bind a caller. They are found once for each caller and period, and then reused until a cap, the day or the month changes. */
+/** Finds the counters that bind a caller. They are found once for each caller and period, and then reused until a cap or a period changes. */
 import { LRUCache } from 'lru-cache'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { endOfIstDayMs, endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
-import type { BudgetCache, BudgetEntry } from '../budgets/budget-cache.ts'
-import type { Charge } from '../journal/journal-records.ts'
+import type { BudgetCache, BudgetEntry, PeriodCap } from '../budgets/budget-cache.ts'
+import type { PeriodWindow } from '../budgets/periods/period.ts'
+import { type BudgetCalendar, defaultZones } from '../budgets/periods/zones.ts'
+import type { Charge, PeriodRef } from '../journal/journal-records.ts'
 import type { AdmissionRequest } from './admission.ts'
 import type { Counter, CounterTable, Scope, ScopeRef } from './counters/counter-state.ts'
 import { areCapsOf, type RunningCap, runningCapsOf } from './counters/running.ts'
@@ -26,7 +28,7 @@ export interface Binding {
   readonly running: readonly RunningCap[]
   /** The cap of the whole organisation. Its counter is the last one. Null when there is none. */
   readonly orgRunning: number | null
-  /** The end of the IST day or month in Unix milliseconds. */
+  /** The end of the IST day or month, or of a period of a budget, in Unix milliseconds. */
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
   /**
@@ -64,12 +66,14 @@ export class Bindings {
   readonly #plain = new WeakMap<BearerPrincipal, Binding>()
   readonly #budgets: BudgetCache
   readonly #counters: CounterTable
+  readonly #calendar: BudgetCalendar
   /** Increases when any binding may be out of date. */
   version = 0
 
-  constructor(budgets: BudgetCache, counters: CounterTable) {
+  constructor(budgets: BudgetCache, counters: CounterTable, calendar: BudgetCalendar) {
     this.#budgets = budgets
     this.#counters = counters
+    this.#calendar = calendar
   }
 
   /** Returns the caller's binding when it is cached and fresh. */
@@ -98,7 +102,18 @@ export class Bindings {
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
     // No organisation has a negative id, so this counter belongs to no organisation but to a person.
     if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: trialScopeId }, trial.callsMost, nowMs))
-    for (const entry of entries) if (entry.capUinr !== null) counters.push(this.#budgeted(entry, nowMs))
+    const zones = entries.find(({ ref }) => ref.scope === 'org')?.zones ?? defaultZones
+    const periods: PeriodRef[] = []
+    let endsAtMs = Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs))
+    for (const entry of entries) {
+      for (const cap of entry.caps) {
+        const window = this.#calendar.windowAt(zones, cap.period, nowMs)
+        const counter = this.#budgeted(entry.ref, cap, window, nowMs)
+        counters.push(counter)
+        if (counter.metric === 'budget') periods.push([entry.ref.scope, entry.ref.scopeId, window.name, cap.period === 'ever' ? null : window.endsAtMs])
+        if (window.endsAtMs < endsAtMs) endsAtMs = window.endsAtMs
+      }
+    }
     const prepaid = isPrepaid(request)
     if (prepaid) counters.push(this.#counters.get(orgRef(principal.orgId), 'prepaid', nowMs, 0n))
     const running = runningCapsOf(principal.orgId, request.policies)
@@ -109,7 +124,7 @@ export class Bindings {
       dailyLimit,
       running,
       orgRunning,
-      validUntilMs: Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs)),
+      validUntilMs: endsAtMs,
       entries,
       counters,
       charge: {
@@ -117,6 +132,7 @@ export class Bindings {
         month: istMonth(nowMs),
         monthEndsAtMs: endOfIstMonthMs(nowMs),
         scopes: refs.map(ref => [ref.scope, ref.scopeId] as const),
+        ...(periods.length > 0 ? { periods } : {}),
         ...(prepaid ? { prepaid } : {}),
       },
     }
@@ -130,11 +146,13 @@ export class Bindings {
     return this.#counters.get(ref, 'daily', nowMs, BigInt(limit))
   }
 
-  #budgeted(entry: BudgetEntry, nowMs: number): Counter {
-    const counter = this.#counters.get(entry.ref, 'spend', nowMs, entry.capUinr)
-    if (counter.cap !== entry.capUinr || counter.strict !== entry.strict) counter.refusal = null
-    counter.cap = entry.capUinr
-    counter.strict = entry.strict
+  /** Returns the counter of a budget. A monthly budget in India's time zone has the counter that counts the month of the scope in any case. */
+  #budgeted(ref: ScopeRef, { capUinr, strict }: PeriodCap, window: PeriodWindow, nowMs: number): Counter {
+    const isMonth = window.name === istMonth(nowMs)
+    const counter = isMonth ? this.#counters.get(ref, 'spend', nowMs, capUinr) : this.#counters.ofBudget(ref, window, capUinr)
+    if (counter.cap !== capUinr || counter.strict !== strict) counter.refusal = null
+    counter.cap = capUinr
+    counter.strict = strict
     return counter
   }
 }

@@ -5,6 +5,7 @@ import { newsChannel } from '../../../platform/db/db-control-log.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { BudgetCache } from '../budgets/budget-cache.ts'
 import { type BudgetStatus, Budgets, capChanged, parseCapRef } from '../budgets/budgets.ts'
+import { BudgetCalendar } from '../budgets/periods/zones.ts'
 import { type FlushTools, inOrder } from '../journal/flush-batch.ts'
 import { type AmountsById, type Flushed, type FlushPort, FlushWork, type SpentScope } from '../journal/flush-work.ts'
 import { Flusher } from '../journal/flusher.ts'
@@ -30,6 +31,8 @@ import { deleteEndedCounters, returnSilentRunning } from './queries.ts'
 /** The times after which ended minute counters and day counters are deleted. */
 const minuteRowsMs = 5 * 60_000
 const dayRowsMs = 48 * 3600_000
+/** The time after which the counters of ended budget periods are deleted. A call that began in such a period has ended by then. */
+const budgetRowsMs = 35 * 24 * 3600_000
 /** The silence beyond OFFLINE_MAX after which a process counts as in doubt. The project chose the number. */
 const silentGraceMs = 30_000
 
@@ -85,7 +88,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     const silentMs = config.OFFLINE_MAX_MS + silentGraceMs
     const nowMs = (): number => registry.nowMs()
     this.#cache = new BudgetCache({ db, clock, ttlMs: config.CACHE_TTL_MS, offlineMaxMs: config.OFFLINE_MAX_MS, onChange: () => this.#rebind() })
-    this.#bindings = new Bindings(this.#cache, this.#counters)
+    this.#bindings = new Bindings(this.#cache, this.#counters, new BudgetCalendar())
     const tools: FlushTools<E> = {
       db,
       ids,
@@ -162,11 +165,11 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     return this.#allowances.admit(request)
   }
 
-  /** Returns the budgets that bind this caller, the narrowest first. Scopes without a budget are left out. */
+  /** Returns the budgets that bind this caller, the narrowest scope first and in it the longest period. Scopes without a budget are left out. */
   async budgetsOf(principal: BearerPrincipal): Promise<BudgetStatus[]> {
     const { agentId, ancestorIds } = principal.kind === 'agent' ? principal : { agentId: null, ancestorIds: [] }
     const refs = scopesOf({ principal, agentId, agentAncestorIds: ancestorIds })
-    return (await this.budgets.list(principal.orgId, refs)).filter(status => status.capUinr !== null)
+    return this.budgets.listAll(principal.orgId, refs)
   }
 
   /** The number of acquire statements so far. */
@@ -346,7 +349,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     await this.janitor.runOnce()
     const nowMs = this.#registry.nowMs()
     const { db, config } = this.#options
-    await db.exec(deleteEndedCounters, new Date(nowMs - minuteRowsMs), new Date(nowMs - dayRowsMs))
+    await db.exec(deleteEndedCounters, new Date(nowMs - minuteRowsMs), new Date(nowMs - dayRowsMs), new Date(nowMs - budgetRowsMs))
     // A process that was silent for this long has cut its calls. Its money waits for its journal. A cap of concurrent calls has no period that ends, so
     // it must not wait.
     await db.exec(returnSilentRunning, BigInt(config.OFFLINE_MAX_MS + silentGraceMs))

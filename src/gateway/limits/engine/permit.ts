@@ -8,7 +8,7 @@ import type { Acquirer } from './acquire.ts'
 import { FencedError } from './acquire.ts'
 import type { ChargedEvent, Permit, RefusedBy } from './admission.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
-import { type Counter, type CounterTable, isMoney } from './counters/counter-state.ts'
+import { type Counter, type CounterTable, isMoney, isSpend } from './counters/counter-state.ts'
 
 export interface PermitTools<E extends ChargedEvent> {
   readonly flusher: Flusher<E>
@@ -75,7 +75,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   get strictUinr(): bigint | null {
     let least: bigint | null = null
     for (const [i, { metric, strict }] of this.#counters.entries()) {
-      if (metric !== 'spend' || !strict) continue
+      if (!isSpend(metric) || !strict) continue
       const amount = this.#amountAt(i)
       if (least === null || amount < least) least = amount
     }
@@ -344,6 +344,7 @@ function throwFull(error: unknown): never {
 function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bigint {
   switch (metric) {
     case 'spend':
+    case 'budget':
       return valueUinr
     case 'prepaid':
       return costUinr
@@ -356,6 +357,6 @@ function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bi
 }
 
 /** Returns true when the counter must cover the cost of a call. */
-const covers = ({ metric }: Counter, debits: boolean): boolean => metric === 'spend' || (debits && metric === 'prepaid')
+const covers = ({ metric }: Counter, debits: boolean): boolean => isSpend(metric) || (debits && metric === 'prepaid')
 
 const refuserOf = ({ metric, scope }: Counter): RefusedBy => (metric === 'prepaid' ? 'prepaid' : scope)

@@ -1,4 +1,6 @@
 import { statement } from '../../../platform/db/db.ts'
+import type { BudgetPeriod } from '../budgets/periods/period.ts'
+import { type ZonesRow, zonesColumns } from '../budgets/periods/zone-queries.ts'
 import type { Scope } from './counters/counter-state.ts'
 
 /** A counter's row in the database. */
@@ -53,8 +55,17 @@ export const lockProcessForAdoption = statement<[id: bigint], { state: string; f
 
 // ---- counters
 
+/** The period of the counter `c` as the table of budgets names it. */
+const periodOf = (c: string): string =>
+  `case when ${c}.period = 'ever' then 'ever' when ${c}.period ~ '^[0-9]{4}-W' then 'week' when ${c}.period ~ '^[0-9]{4}-[0-9]{2}-' then 'day' else 'month' end`
+
+/** True when the monthly budget has the counter `c`: in a zone other than India's, the counter of India's month has no cap, and the reverse. */
+const isOfMonth = (c: string): string =>
+  `coalesce((select case when ${c}.ends_at <= z.month_until then z.month_zone else z.zone end from budget_zones z where z.org_id = ${c}.org_id), 'Asia/Kolkata')
+     = coalesce(nullif(split_part(${c}.period, '@', 2), ''), 'Asia/Kolkata')`
+
 /**
- * Makes missing counters, in the order of their natural key so that two first users cannot deadlock. Caps of spend counters come from the
+ * Makes missing counters, in the order of their natural key so that two first users cannot deadlock. Caps of spend and budget counters come from the
  * budgets, and other caps from the caller.
  */
 export const ensureCounters = statement<
@@ -72,14 +83,22 @@ export const ensureCounters = statement<
   `with ask as materialized (
      select * from unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[])
        as a(org_id, scope, scope_id, metric, period, cap, ends_at)),
-   request as materialized (
-     select b.org_id, b.scope, b.scope_id, b.cap_uinr, b.strict from budgets b
-     join (select distinct org_id, scope, scope_id from ask where metric = 'spend') k using (org_id, scope, scope_id)
-     order by b.org_id, b.scope, b.scope_id for share of b)
-   insert into counters (org_id, scope, scope_id, metric, period, cap, strict, ends_at)
+   months as materialized (
+     select b.org_id, b.scope, b.scope_id, b.cap_uinr, b.strict, b.warn_percent from budgets b
+     join (select distinct org_id, scope, scope_id from ask where metric in ('spend', 'budget')) k using (org_id, scope, scope_id)
+     order by b.org_id, b.scope, b.scope_id for share of b),
+   others as materialized (
+     select p.org_id, p.scope, p.scope_id, p.period, p.cap_uinr, p.strict, p.warn_percent from period_budgets p
+     join (select distinct org_id, scope, scope_id from ask where metric = 'budget') k using (org_id, scope, scope_id)
+     order by p.org_id, p.scope, p.scope_id, p.period for share of p)
+   insert into counters (org_id, scope, scope_id, metric, period, cap, strict, warn_percent, ends_at)
    select a.org_id, a.scope, a.scope_id, a.metric, a.period,
-     case when a.metric = 'spend' then w.cap_uinr else a.cap end, coalesce(a.metric = 'spend' and w.strict, false), a.ends_at
-   from ask a left join request w using (org_id, scope, scope_id)
+     case when a.metric in ('spend', 'budget') then coalesce(m.cap_uinr, o.cap_uinr) else a.cap end, coalesce(m.strict, o.strict, false),
+     coalesce(m.warn_percent, o.warn_percent, '{}'), a.ends_at
+   from ask a
+   left join months m on m.org_id = a.org_id and m.scope = a.scope and m.scope_id = a.scope_id and a.metric in ('spend', 'budget')
+     and ${periodOf('a')} = 'month' and ${isOfMonth('a')}
+   left join others o on o.org_id = a.org_id and o.scope = a.scope and o.scope_id = a.scope_id and a.metric = 'budget' and o.period = ${periodOf('a')}
    order by a.org_id, a.scope, a.scope_id, a.metric, a.period
    on conflict (org_id, scope, scope_id, metric, period) do nothing`,
 )
@@ -152,10 +171,11 @@ export const findOwnLeases = statement<[processId: bigint, ids: readonly bigint[
  * Deletes ended counters. A locked row, for example of an adopter that reads an old journal, is left to the next sweep, so that this statement
  * never waits for a lock.
  */
-export const deleteEndedCounters = statement<[minuteCut: Date, dayCut: Date]>(
+export const deleteEndedCounters = statement<[minuteCut: Date, dayCut: Date, budgetCut: Date]>(
   'limits.delete_ended_counters',
   `with ended as materialized (
      select id from counters where (metric = 'rpm' and ends_at < $1::timestamptz) or (metric = 'daily' and ends_at < $2::timestamptz)
+       or (metric = 'budget' and ends_at < $3::timestamptz and leased = 0)
      order by id for update skip locked)
    delete from counters c using ended e where c.id = e.id`,
 )
@@ -202,16 +222,21 @@ export interface LockedCounterRow extends CounterRow {
   readonly scope: Scope
   readonly scopeId: string
   readonly metric: string
+  readonly period: string
   /** Null when the counter never ends. */
   readonly endsAt: Date | null
   readonly warned: boolean
   readonly blocked: boolean
+  /** The marks of the budget besides 80 and 100 percent, and those of them that have fired. */
+  readonly warnPercent: readonly number[]
+  readonly warnedPercent: readonly number[]
 }
 
 export const lockCounters = statement<[ids: readonly bigint[]], LockedCounterRow>(
   'limits.lock_counters',
   `select c.id as "id", c.cap as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased", c.org_id as "orgId", c.scope as "scope",
-     c.scope_id as "scopeId", c.metric as "metric", c.ends_at as "endsAt", c.warned_at is not null as "warned", c.blocked_at is not null as "blocked"
+     c.scope_id as "scopeId", c.metric as "metric", c.period as "period", c.ends_at as "endsAt", c.warned_at is not null as "warned",
+     c.blocked_at is not null as "blocked", c.warn_percent as "warnPercent", c.warned_percent as "warnedPercent"
    from counters c where c.id = any($1::bigint[]) order by c.id for no key update`,
 )
 
@@ -225,11 +250,14 @@ export const settleCounters = statement<
     warned: readonly boolean[],
     blocked: readonly boolean[],
     at: Date,
+    /** The marks of `warn_percent` that fire, each list as text such as `{50,60}`. */
+    marked: readonly string[],
   ]
 >(
   'limits.settle_counters',
   `with delta as materialized (
-     select * from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::boolean[]) as d(counter_id, spent, released, warned, blocked)),
+     select * from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::boolean[], $6::boolean[], $8::text[])
+       as d(counter_id, spent, released, warned, blocked, marked)),
    back as materialized (
      select l.counter_id, least(l.amount, d.released) as amount from leases l join delta d on d.counter_id = l.counter_id
      where l.process_id = $1::bigint and d.released > 0),
@@ -237,7 +265,8 @@ export const settleCounters = statement<
      update leases l set amount = l.amount - b.amount from back b where l.process_id = $1::bigint and l.counter_id = b.counter_id)
    update counters c set spent = c.spent + d.spent, leased = c.leased - coalesce(b.amount, 0),
      warned_at = case when d.warned then coalesce(c.warned_at, $7::timestamptz) else c.warned_at end,
-     blocked_at = case when d.blocked then coalesce(c.blocked_at, $7::timestamptz) else c.blocked_at end
+     blocked_at = case when d.blocked then coalesce(c.blocked_at, $7::timestamptz) else c.blocked_at end,
+     warned_percent = c.warned_percent || d.marked::int[]
    from delta d left join back b on b.counter_id = d.counter_id where c.id = d.counter_id`,
 )
 
@@ -261,26 +290,41 @@ export const returnAllLeases = statement<[processId: bigint]>(
 
 // ---- budgets
 
-export interface BudgetRow {
+/** A budget of a scope, or the time zone of an organisation's budgets, or both. */
+export interface BudgetRow extends ZonesRow {
   readonly orgId: number
   readonly scope: string
   readonly scopeId: string
-  readonly capUinr: bigint
-  readonly strict: boolean
+  /** Null in a row that has only the zone. */
+  readonly period: BudgetPeriod | null
+  readonly capUinr: bigint | null
+  readonly strict: boolean | null
 }
 
 export const findBudgets = statement<[orgIds: readonly number[], scopes: readonly string[], scopeIds: readonly string[]], BudgetRow>(
   'limits.find_budgets',
-  `select b.org_id as "orgId", b.scope as "scope", b.scope_id as "scopeId", b.cap_uinr as "capUinr", b.strict as "strict"
+  `select a.org_id as "orgId", a.scope as "scope", a.scope_id as "scopeId", b.period as "period", b.cap_uinr as "capUinr", b.strict as "strict", ${zonesColumns}
    from unnest($1::int[], $2::text[], $3::text[]) as a(org_id, scope, scope_id)
-   join budgets b on b.org_id = a.org_id and b.scope = a.scope and b.scope_id = a.scope_id`,
+   left join budget_zones z on z.org_id = a.org_id and a.scope = 'org'
+   left join lateral (
+     select 'month' as period, m.cap_uinr, m.strict from budgets m where m.org_id = a.org_id and m.scope = a.scope and m.scope_id = a.scope_id
+     union all
+     select p.period, p.cap_uinr, p.strict from period_budgets p where p.org_id = a.org_id and p.scope = a.scope and p.scope_id = a.scope_id
+   ) b on true
+   where b.period is not null or z.zone is not null`,
 )
 
-export const upsertBudget = statement<[orgId: number, scope: string, scopeId: string, capUinr: bigint, strict: boolean | null], { strict: boolean }>(
+/** A null parameter leaves its value unchanged. */
+export const upsertBudget = statement<
+  [orgId: number, scope: string, scopeId: string, capUinr: bigint, strict: boolean | null, warnPercent: readonly number[] | null],
+  { strict: boolean; warnPercent: readonly number[] }
+>(
   'limits.upsert_budget',
-  `insert into budgets as b (org_id, scope, scope_id, cap_uinr, strict) values ($1::int, $2::text, $3::text, $4::bigint, coalesce($5::boolean, false))
-   on conflict (org_id, scope, scope_id) do update set cap_uinr = excluded.cap_uinr, strict = coalesce($5::boolean, b.strict)
-   returning b.strict as "strict"`,
+  `insert into budgets as b (org_id, scope, scope_id, cap_uinr, strict, warn_percent)
+   values ($1::int, $2::text, $3::text, $4::bigint, coalesce($5::boolean, false), coalesce($6::int[], '{}'))
+   on conflict (org_id, scope, scope_id) do update set cap_uinr = excluded.cap_uinr, strict = coalesce($5::boolean, b.strict),
+     warn_percent = coalesce($6::int[], b.warn_percent)
+   returning b.strict as "strict", b.warn_percent as "warnPercent"`,
 )
 
 export const deleteBudget = statement<[orgId: number, scope: string, scopeId: string]>(
@@ -288,38 +332,88 @@ export const deleteBudget = statement<[orgId: number, scope: string, scopeId: st
   `delete from budgets where org_id = $1::int and scope = $2::text and scope_id = $3::text`,
 )
 
+/** Locks the running counters of a scope that a budget of this period has. */
 export const lockRunningSpend = statement<
-  [orgId: number, scope: string, scopeId: string, now: Date],
-  { id: bigint; period: string; spent: bigint; warned: boolean; blocked: boolean }
+  [orgId: number, scope: string, scopeId: string, period: BudgetPeriod, now: Date],
+  Pick<LockedCounterRow, 'id' | 'period' | 'spent' | 'endsAt' | 'warned' | 'blocked' | 'warnPercent' | 'warnedPercent'>
 >(
   'limits.lock_running_spend',
-  `select c.id as "id", c.period as "period", c.spent as "spent", c.warned_at is not null as "warned", c.blocked_at is not null as "blocked"
-   from counters c where c.org_id = $1::int and c.scope = $2::text and c.scope_id = $3::text and c.metric = 'spend' and c.ends_at > $4::timestamptz
+  `select c.id as "id", c.period as "period", c.spent as "spent", c.ends_at as "endsAt", c.warned_at is not null as "warned",
+     c.blocked_at is not null as "blocked", c.warn_percent as "warnPercent", c.warned_percent as "warnedPercent"
+   from counters c
+   where c.org_id = $1::int and c.scope = $2::text and c.scope_id = $3::text and (c.metric = 'spend' or c.metric = 'budget')
+     and (c.ends_at is null or c.ends_at > $5::timestamptz) and ${periodOf('c')} = $4::text and ($4::text <> 'month' or ${isOfMonth('c')})
    order by c.id for no key update`,
 )
 
-export const setCap = statement<[id: bigint, cap: bigint | null, strict: boolean, warned: boolean, blocked: boolean, at: Date]>(
+export const setCap = statement<
+  [
+    id: bigint,
+    cap: bigint | null,
+    strict: boolean,
+    warned: boolean,
+    blocked: boolean,
+    at: Date,
+    warnPercent: readonly number[],
+    /** The marks of `warnPercent` that fire. */
+    marked: readonly number[],
+  ]
+>(
   'limits.set_cap',
-  `update counters set cap = $2::bigint, strict = $3::boolean,
+  `update counters set cap = $2::bigint, strict = $3::boolean, warn_percent = $7::int[], warned_percent = warned_percent || $8::int[],
      warned_at = case when $4::boolean then coalesce(warned_at, $6::timestamptz) else warned_at end,
      blocked_at = case when $5::boolean then coalesce(blocked_at, $6::timestamptz) else blocked_at end
    where id = $1::bigint`,
 )
 
-export const listSpend = statement<
-  [orgId: number, scopes: readonly string[], scopeIds: readonly string[], period: string, silentMs: bigint],
-  { place: number; counterId: bigint | null; capUinr: bigint | null; strict: boolean; spent: bigint; leased: bigint; inDoubt: bigint }
->(
-  'limits.list_spend',
-  `select a.place::int as "place", c.id as "counterId", b.cap_uinr as "capUinr", coalesce(b.strict, false) as "strict",
-     coalesce(c.spent, 0)::bigint as "spent", coalesce(c.leased, 0)::bigint as "leased",
+/** The budget of a scope, and the counter of its running period. */
+export interface SpendRow {
+  readonly place: number
+  readonly counterId: bigint | null
+  readonly capUinr: bigint | null
+  readonly strict: boolean
+  readonly warnPercent: readonly number[]
+  readonly spent: bigint
+  readonly leased: bigint
+  readonly inDoubt: bigint
+}
+
+const spendColumns = `a.place::int as "place", c.id as "counterId", b.cap_uinr as "capUinr", coalesce(b.strict, false) as "strict",
+     coalesce(b.warn_percent, '{}') as "warnPercent", coalesce(c.spent, 0)::bigint as "spent", coalesce(c.leased, 0)::bigint as "leased",
      coalesce((select sum(l.amount) from leases l join processes p on p.id = l.process_id join beats t on t.process_id = p.id
        where l.counter_id = c.id
-         and (p.state = 'lost' or t.beat_at < clock_timestamp() - $5::bigint * interval '1 millisecond')), 0)::bigint as "inDoubt"
+         and (p.state = 'lost' or t.beat_at < clock_timestamp() - $5::bigint * interval '1 millisecond')), 0)::bigint as "inDoubt"`
+
+/**
+ * Reads the monthly budgets of scopes. A budget in another time zone than India's has a counter of its own. The spend of a scope without a budget is that of
+ * India's month.
+ */
+export const listSpend = statement<
+  [orgId: number, scopes: readonly string[], scopeIds: readonly string[], month: string, silentMs: bigint, budgetMonth: string],
+  SpendRow
+>(
+  'limits.list_spend',
+  `select ${spendColumns}
    from unnest($2::text[], $3::text[]) with ordinality as a(scope, scope_id, place)
    left join budgets b on b.org_id = $1::int and b.scope = a.scope and b.scope_id = a.scope_id
-   left join counters c on c.org_id = $1::int and c.scope = a.scope and c.scope_id = a.scope_id and c.metric = 'spend' and c.period = $4::text
+   left join counters c on c.org_id = $1::int and c.scope = a.scope and c.scope_id = a.scope_id
+     and c.metric = case when b.cap_uinr is null or $6::text = $4::text then 'spend' else 'budget' end
+     and c.period = case when b.cap_uinr is null then $4::text else $6::text end
    order by a.place`,
+)
+
+/** Reads the budgets of a day, a week and of all time of scopes. `names` are the running periods of `periods`. */
+export const listPeriodSpend = statement<
+  [orgId: number, scopes: readonly string[], scopeIds: readonly string[], periods: readonly string[], silentMs: bigint, names: readonly string[]],
+  SpendRow & { period: BudgetPeriod }
+>(
+  'limits.list_period_spend',
+  `select ${spendColumns}, b.period as "period"
+   from unnest($2::text[], $3::text[]) with ordinality as a(scope, scope_id, place)
+   join period_budgets b on b.org_id = $1::int and b.scope = a.scope and b.scope_id = a.scope_id
+   join unnest($4::text[], $6::text[]) as n(period, name) on n.period = b.period
+   left join counters c on c.org_id = $1::int and c.scope = a.scope and c.scope_id = a.scope_id and c.metric = 'budget' and c.period = n.name
+   order by a.place, array_position('{ever,month,week,day}'::text[], b.period)`,
 )
 
 // ---- invariants
@@ -362,17 +456,22 @@ export const violationsOfCrossings = statement<[], { orgId: number; type: string
   'limits.violations_of_crossings',
   `select e.org_id as "orgId", e.type as "type", e.data->>'scope' as "scope", e.data->>'scope_id' as "scopeId", count(*)::int as "count"
    from webhook_events e where e.type in ('budget.warn', 'budget.block')
-   group by e.org_id, e.type, e.data->>'scope', e.data->>'scope_id', to_char(to_timestamp(e.created) at time zone 'Asia/Kolkata', 'YYYY-MM')
+   group by e.org_id, e.type, e.data->>'scope', e.data->>'scope_id', e.data->>'threshold', coalesce(e.data->>'period', 'month'),
+     case when e.data ? 'resets_at' then e.data->>'resets_at' else to_char(to_timestamp(e.created) at time zone 'Asia/Kolkata', 'YYYY-MM') end
    having count(*) > 1`,
 )
 
 /** Corrects the cap of a running counter that differs from the budget. A budget may be set while its counter is being made. */
 export const syncCaps = statement<[ids: readonly bigint[]]>(
   'limits.sync_caps',
-  `update counters c set cap = w.cap_uinr, strict = coalesce(w.strict, false)
-   from (select k.id, b.cap_uinr, b.strict from counters k
-         left join budgets b on b.org_id = k.org_id and b.scope = k.scope and b.scope_id = k.scope_id where k.id = any($1::bigint[]) and k.metric = 'spend') w
-   where c.id = w.id and (c.cap is distinct from w.cap_uinr or c.strict is distinct from coalesce(w.strict, false))`,
+  `update counters c set cap = w.cap_uinr, strict = coalesce(w.strict, false), warn_percent = coalesce(w.warn_percent, '{}')
+   from (select k.id, coalesce(b.cap_uinr, p.cap_uinr) as cap_uinr, coalesce(b.strict, p.strict) as strict, coalesce(b.warn_percent, p.warn_percent) as warn_percent
+         from counters k
+         left join budgets b on b.org_id = k.org_id and b.scope = k.scope and b.scope_id = k.scope_id and ${periodOf('k')} = 'month' and ${isOfMonth('k')}
+         left join period_budgets p on p.org_id = k.org_id and p.scope = k.scope and p.scope_id = k.scope_id and p.period = ${periodOf('k')}
+         where k.id = any($1::bigint[]) and k.metric in ('spend', 'budget')) w
+   where c.id = w.id and (c.cap is distinct from w.cap_uinr or c.strict is distinct from coalesce(w.strict, false)
+     or c.warn_percent is distinct from coalesce(w.warn_percent, '{}'))`,
 )
 
 /** NOTIFY inside a transaction or alone. */

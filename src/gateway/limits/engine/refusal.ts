@@ -5,11 +5,15 @@
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { inrFromUinr, inrTextOf } from '../../../platform/values/money.ts'
 import { brHeader } from '../../wire/response-headers.ts'
+import { adjectiveOf, periodOfName } from '../budgets/periods/period.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
-import type { Counter, RefusalNote } from './counters/counter-state.ts'
+import { type Counter, isSpend, type RefusalNote } from './counters/counter-state.ts'
 
 /** The seconds to wait when only the holds of running calls cause the refusal. */
 const heldRetrySeconds = 5
+
+/** The seconds to wait when a budget of all time is spent: only its owner ends that. */
+const endlessRetrySeconds = 24 * 3600
 
 /** The seconds to wait for a running call to end. */
 const concurrencyRetrySeconds = 1
@@ -29,7 +33,8 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
   const headers = left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }
   if (counter.metric === 'running') return concurrencyError(counter, note, headers)
   if (counter.metric === 'prepaid') return creditError(note, headers)
-  const endSeconds = Math.max(1, Math.ceil((counter.endsAtMs - nowMs) / 1000))
+  if (isSpend(counter.metric)) return budgetError(counter, note, nowMs, headers)
+  const endSeconds = endSecondsOf(counter, nowMs)
   const resetsAt = new Date(counter.endsAtMs).toISOString()
   if (counter.metric === 'rpm')
     return fail('rate_limit_exceeded', {
@@ -45,10 +50,19 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
       extra: { scope: 'org', limit: Number(note.cap), limit_name: 'TRIAL_ORG_DAILY', resets_at: resetsAt },
       message: `The trial keys of this organisation, and of others that the same person made, may make ${note.cap} free calls a day together (TRIAL_ORG_DAILY). It resets at ${resetsAt}. Top up to end the trial, or use your own provider key.`,
     })
-  if (counter.metric === 'daily')
-    return fail('daily_limit_reached', { retryAfterSeconds: endSeconds, headers, extra: { limit: Number(note.cap), resets_at: resetsAt } })
+  return fail('daily_limit_reached', { retryAfterSeconds: endSeconds, headers, extra: { limit: Number(note.cap), resets_at: resetsAt } })
+}
+
+const endSecondsOf = ({ endsAtMs }: Counter, nowMs: number): number => Math.max(1, Math.ceil((endsAtMs - nowMs) / 1000))
+
+/** Returns the error of a budget. A budget of all time has no end to wait for. */
+function budgetError(counter: Counter, note: RefusalNote, nowMs: number, headers: Readonly<Record<string, string>>): GatewayError {
+  const isEndless = !Number.isFinite(counter.endsAtMs)
+  const resetsAt = isEndless ? null : new Date(counter.endsAtMs).toISOString()
+  const period = periodOfName(counter.period)
   const extra = {
     scope: counter.scope,
+    period,
     cap_inr: inrFromUinr(note.cap),
     spent_inr: inrFromUinr(note.spent),
     held_inr: inrFromUinr(note.held),
@@ -56,18 +70,18 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
     resets_at: resetsAt,
   }
   const isAgent = counter.scope === 'agent'
-  const message = `The monthly budget of this ${counter.scope} (₹${extra.cap_inr}) is`
+  const message = `The ${adjectiveOf(period)} budget of this ${counter.scope} (₹${extra.cap_inr}) is`
   if (note.spent < note.cap && note.held > 0n)
     return fail(isAgent ? 'agent_budget_held' : 'budget_held', { extra, headers, retryAfterSeconds: heldRetrySeconds, shouldRetry: true })
   return fail(isAgent ? 'agent_budget_exceeded' : 'budget_exceeded', {
     extra,
     headers,
-    retryAfterSeconds: endSeconds,
+    retryAfterSeconds: isEndless ? endlessRetrySeconds : endSecondsOf(counter, nowMs),
     shouldRetry: false,
     message:
       note.spent < note.cap
         ? `${message} too small for what is asked.`
-        : `${message} spent. Do not retry: it resets at ${resetsAt}, or its owner can raise it.`,
+        : `${message} spent. Do not retry: ${isEndless ? 'it never resets, but' : `it resets at ${resetsAt}, or`} its owner can raise it.`,
   })
 }
 

@@ -7,9 +7,10 @@
 import type { StatementDb, Tx } from '../../../platform/db/db.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
-import { type Crossed, crossed, emitCrossings } from '../budgets/crossings.ts'
+import { type Crossed, crossed, emitCrossings, isAny, noMarks } from '../budgets/crossings.ts'
 import type { ChargedEvent } from '../engine/admission.ts'
-import type { SpendIds } from '../engine/counters/counter-rows.ts'
+import { type SpendIds, spendAsksOf } from '../engine/counters/counter-rows.ts'
+import { isSpend } from '../engine/counters/counter-state.ts'
 import { advanceFlush, findFlushTo, insertDebits, type LockedCounterRow, lockCounters, settleCounters, shareProcess } from '../engine/queries.ts'
 import type { Amounts, Charge, EventCodec, JournalRecord } from './journal-records.ts'
 
@@ -228,10 +229,12 @@ async function applyBatch<E extends ChargedEvent>(
 function checkSpendRows<E extends ChargedEvent>({ spendIds }: FlushTools<E>, { charged }: Batch<E>, locked: readonly LockedCounterRow[]): void {
   const rows = new Map(locked.map(row => [row.id, row]))
   for (const charge of new Set(charged.map(item => item.charge))) {
+    const asks = spendAsksOf(charge)
     for (const [i, id] of spendIds.of(charge).entries()) {
       const row = rows.get(id)
-      const [scope, scopeId] = charge.scopes[i] ?? []
-      if (row?.orgId !== charge.orgId || row.scope !== scope || row.scopeId !== scopeId) throw new CounterGoneError(`counter ${id} is gone`)
+      const ask = asks[i]
+      if (row?.orgId !== charge.orgId || row.scope !== ask?.scope || row.scopeId !== ask.scopeId || row.period !== ask.period)
+        throw new CounterGoneError(`counter ${id} is gone`)
     }
     const balance = spendIds.prepaidOf(charge)
     const row = balance === null ? undefined : rows.get(balance)
@@ -266,7 +269,7 @@ async function settleRows<E extends ChargedEvent>(
 ): Promise<LockedCounterRow[]> {
   if (locked.length === 0) return []
   const rows = locked.map(row => ({ ...row, spent: row.spent + (spent.get(row.id) ?? 0n) }))
-  const marks = rows.map((row): Crossed => (row.metric === 'spend' ? crossed(row.spent, row.cap, row) : { warn: false, block: false }))
+  const marks = rows.map((row): Crossed => (isSpend(row.metric) ? crossed(row.spent, row.cap, row) : noMarks))
   await tx.exec(
     settleCounters,
     processId,
@@ -276,18 +279,19 @@ async function settleRows<E extends ChargedEvent>(
     marks.map(mark => mark.warn),
     marks.map(mark => mark.block),
     new Date(tools.nowMs()),
+    marks.map(mark => `{${mark.marked.join(',')}}`),
   )
   for (const [index, row] of rows.entries()) {
     const mark = marks[index]
-    if (mark !== undefined && (mark.warn || mark.block) && row.cap !== null)
+    if (mark !== undefined && isAny(mark) && row.cap !== null)
       await emitCrossings(tx, tools.ids, crossedAtMs(row, tools.nowMs()), { ...row, cap: row.cap }, mark)
   }
   return rows
 }
 
 /**
- * Returns the time of a crossing. A call that ends after midnight may cross the budget of the month in which it began. The crossing is then
- * reported in that month, not in the new one.
+ * Returns the time of a crossing. A call that ends after midnight may cross the budget of the period in which it began. The crossing is then
+ * reported in that period, not in the new one.
  */
 function crossedAtMs({ endsAt }: LockedCounterRow, nowMs: number): number {
   return endsAt === null ? nowMs : Math.min(nowMs, endsAt.getTime() - 1000)

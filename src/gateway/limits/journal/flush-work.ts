@@ -7,6 +7,7 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db/db.ts'
 import type { ChargedEvent } from '../engine/admission.ts'
 import { SpendIds } from '../engine/counters/counter-rows.ts'
+import { isSpend } from '../engine/counters/counter-state.ts'
 import { batchOf, type FlushResult, type FlushTools, releasedBy } from './flush-batch.ts'
 import { flushEntries, PortionSize } from './flush-entries.ts'
 import { type AdoptionRound, Janitor } from './janitor.ts'
@@ -150,6 +151,6 @@ function answerOf(result: Extract<FlushResult, { kind: 'done' | 'fenced' }>, flu
 
 function scopesOf(result: Extract<FlushResult, { kind: 'done' | 'fenced' }>): { scopes?: readonly SpentScope[] } {
   if (result.kind === 'fenced') return {}
-  const spending = result.rows.filter(row => row.metric === 'spend')
+  const spending = result.rows.filter(row => isSpend(row.metric))
   return { scopes: spending.map(({ orgId, scope, scopeId }) => ({ orgId, scope, scopeId })) }
 }

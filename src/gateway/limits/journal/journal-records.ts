@@ -17,12 +17,16 @@ import type { Scope } from '../engine/counters/counter-state.ts'
 
 /** Pairs of counter id and amount. */
 export type Amounts = readonly (readonly [id: bigint, amount: bigint])[]
+/** A counter of a budget with a period of its own. A null end is never. */
+export type PeriodRef = readonly [scope: Scope, scopeId: string, period: string, endsAtMs: number | null]
 /** The spend counters of a call as [scope, scope id] pairs, in the organisation's month `month`. */
 export interface Charge {
   readonly orgId: number
   readonly month: string
   readonly monthEndsAtMs: number
   readonly scopes: readonly (readonly [Scope, string])[]
+  /** The other periods of budgets that the call counts in. Absent when there are none. */
+  readonly periods?: readonly PeriodRef[]
   /** True when the prepaid balance was asked, so that it is debited the cost of the call. Absent when nothing is debited, whatever the cost is. */
   readonly prepaid?: boolean
 }

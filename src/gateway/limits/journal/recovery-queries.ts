@@ -57,7 +57,7 @@ export interface SilentProcess {
 export const listSilent = statement<[silentMs: bigint], SilentProcess>(
   'limits.list_silent',
   `select p.id as "id", p.journal as "journal", floor(extract(epoch from clock_timestamp() - b.beat_at))::int as "silentSeconds",
-     count(*)::int as "counters", coalesce(max(l.amount) filter (where c.metric in ('spend', 'prepaid')), 0)::bigint as "mostUinr"
+     count(*)::int as "counters", coalesce(max(l.amount) filter (where c.metric in ('spend', 'budget', 'prepaid')), 0)::bigint as "mostUinr"
    from processes p join beats b on b.process_id = p.id join leases l on l.process_id = p.id and l.amount > 0
    join counters c on c.id = l.counter_id and (c.ends_at is null or c.ends_at > clock_timestamp())
    where p.state <> 'closed' and b.beat_at < clock_timestamp() - $1::bigint * interval '1 millisecond'

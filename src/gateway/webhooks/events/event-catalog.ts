@@ -11,9 +11,11 @@ const orgScopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as cons
 const budgetCrossing = z.object({
   scope: z.enum(orgScopes).describe('What the budget applies to.'),
   scope_id: z.string().describe('The id of that organisation, workspace, member, key or agent.'),
-  threshold: z.union([z.literal(80), z.literal(100)]).describe('Percent of the cap.'),
-  spent_inr: z.number().describe('Spent in the month (IST) so far, in rupees.'),
-  cap_inr: z.number().describe('The cap of the month, in rupees.'),
+  threshold: z.int().describe('Percent of the cap: 80, 100, or a mark of warn_percent.'),
+  spent_inr: z.number().describe('Spent in the period so far, in rupees.'),
+  cap_inr: z.number().describe('The cap of the period, in rupees.'),
+  period: z.enum(['ever', 'month', 'week', 'day']).describe('The period of the budget.'),
+  resets_at: z.string().nullable().describe('The end of the period; null for ever.'),
 })
 
 /** Data of a key that was made or revoked. It does not contain the name, because a person typed it. */
@@ -83,8 +85,8 @@ interface CatalogEntry {
 
 // biome-ignore format: a table reads by rows
 export const eventCatalog = {
-  'budget.warn': { family: 'budget', when: 'A monthly budget (organisation, workspace, member, key or agent) reaches 80 %.', data: budgetCrossing },
-  'budget.block': { family: 'budget', when: 'A monthly budget reaches 100 %. Brigade refuses the calls of that budget.', data: budgetCrossing },
+  'budget.warn': { family: 'budget', when: 'A budget (organisation, workspace, member, key or agent) reaches 80 %, or another mark of its warn_percent.', data: budgetCrossing },
+  'budget.block': { family: 'budget', when: 'A budget reaches 100 %. Brigade refuses the calls of that budget.', data: budgetCrossing },
   'usage.threshold': { family: 'budget', when: 'Repeats every budget.warn and budget.block, also when usage on own provider keys crosses the threshold.', data: budgetCrossing },
   'key.created': { family: 'keys', when: 'An API key is made.', data: keyFacts },
   'key.revoked': { family: 'keys', when: 'An API key is revoked.', data: keyFacts },

@@ -14,7 +14,7 @@ import { type Binding, type Bindings, type TrialCap, trialScopeId } from '../bin
 import { CallPermit, type PermitTools } from '../permit.ts'
 import type { ProcessRegistry } from '../processes.ts'
 import { type Refused, refusalError } from '../refusal.ts'
-import type { Counter, CounterTable } from './counter-state.ts'
+import { type Counter, type CounterTable, isSpend } from './counter-state.ts'
 import { RequestsLeft } from './requests-left.ts'
 
 /** The most times that a call begins again because its process was fenced or its counters were replaced. */
@@ -300,7 +300,7 @@ function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: Admission
   const need = atLeastOne(needUinr)
   return binding.counters.map(({ metric, strict }) => {
     if (metric === 'prepaid') return atLeastOne(debitUinr ?? 0n)
-    if (metric !== 'spend') return 1n
+    if (!isSpend(metric)) return 1n
     if (strict && boundUinr !== null) return boundUinr
     return strict && worstUinr > need ? worstUinr : need
   })
@@ -308,7 +308,7 @@ function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: Admission
 
 /** Returns the rest of a strict budget that refused, for a call that can be bound to it. Null when the rest is too small or when another counter refused. */
 function strictlyLeft({ counter: { metric, strict }, note }: Refused, { leastUinr }: AdmissionRequest, boundUinr: bigint | null): bigint | null {
-  if (metric !== 'spend' || !strict || leastUinr === undefined) return null
+  if (!isSpend(metric) || !strict || leastUinr === undefined) return null
   const left = note.cap - note.spent - note.held - note.inDoubt
   return left > 0n && left >= leastUinr && (boundUinr === null || left < boundUinr) ? left : null
 }

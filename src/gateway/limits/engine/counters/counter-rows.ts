@@ -73,10 +73,9 @@ export class SpendIds {
   async learn(db: Queryable, charges: Iterable<Charge>): Promise<void> {
     const asks = new Map<string, CounterAsk>()
     for (const charge of charges) {
-      for (const [scope, scopeId] of charge.scopes) {
-        const key = spendKey(charge, scope, scopeId)
-        if (this.#ids.get(key) === undefined)
-          asks.set(key, { orgId: charge.orgId, scope, scopeId, metric: 'spend', period: charge.month, cap: null, endsAtMs: charge.monthEndsAtMs })
+      for (const ask of spendAsksOf(charge)) {
+        const key = spendKey(ask)
+        if (this.#ids.get(key) === undefined) asks.set(key, ask)
       }
       const balance = prepaidKey(charge.orgId)
       if (charge.prepaid === true && this.#ids.get(balance) === undefined) asks.set(balance, prepaidAsk(charge.orgId))
@@ -104,8 +103,8 @@ export class SpendIds {
 
   /** Returns the ids of a charge's spend counters. `learn` must have run before. */
   of(charge: Charge): bigint[] {
-    return charge.scopes.map(([scope, scopeId]) => {
-      const id = this.#ids.get(spendKey(charge, scope, scopeId))
+    return spendAsksOf(charge).map(ask => {
+      const id = this.#ids.get(spendKey(ask))
       if (id === undefined) throw new Error('spend counter was not learnt')
       return id
     })
@@ -123,4 +122,20 @@ const prepaidAsk = (orgId: number): CounterAsk => ({
   endsAtMs: Number.POSITIVE_INFINITY,
 })
 
-const spendKey = (charge: Charge, scope: string, scopeId: string): string => `${charge.orgId}|${scope}|${scopeId}|${charge.month}`
+/** Returns the counters that count what the calls of a charge are worth: the month of each scope, and the other periods of budgets. */
+export function spendAsksOf({ orgId, month, monthEndsAtMs, scopes, periods }: Charge): CounterAsk[] {
+  const asks: CounterAsk[] = scopes.map(([scope, scopeId]) => ({
+    orgId,
+    scope,
+    scopeId,
+    metric: 'spend',
+    period: month,
+    cap: null,
+    endsAtMs: monthEndsAtMs,
+  }))
+  for (const [scope, scopeId, period, endsAtMs] of periods ?? [])
+    asks.push({ orgId, scope, scopeId, metric: 'budget', period, cap: null, endsAtMs: endsAtMs ?? Number.POSITIVE_INFINITY })
+  return asks
+}
+
+const spendKey = ({ orgId, scope, scopeId, metric, period }: CounterAsk): string => `${orgId}|${scope}|${scopeId}|${metric}|${period}`

@@ -5,15 +5,22 @@
  */
 import type { Clock } from '../../../../platform/clock.ts'
 import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istDay, istMinute, istMonth } from '../../../../platform/values/ist-time.ts'
+import type { PeriodWindow } from '../../budgets/periods/period.ts'
 
 /** The scopes that a budget can bind, the widest first. */
 export const scopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as const
 export type Scope = (typeof scopes)[number]
-/** `running` counts concurrent calls. Its units are held and given back, and never spent. */
-export type Metric = 'spend' | 'prepaid' | 'rpm' | 'daily' | 'running'
+/**
+ * `spend` counts the month of India for every scope, with or without a budget. `budget` counts the period of a budget that has another one. `running` counts
+ * concurrent calls. Its units are held and given back, and never spent.
+ */
+export type Metric = 'spend' | 'budget' | 'prepaid' | 'rpm' | 'daily' | 'running'
+
+/** Returns true when the metric counts what calls are worth, as budgets do. */
+export const isSpend = (metric: string): boolean => metric === 'spend' || metric === 'budget'
 
 /** Returns true when the metric's amounts are micro-rupees. */
-export const isMoney = (metric: Metric): boolean => metric === 'spend' || metric === 'prepaid'
+export const isMoney = (metric: Metric): boolean => isSpend(metric) || metric === 'prepaid'
 
 /** Returns true when a text names a scope. */
 export function isScope(text: string): text is Scope {
@@ -131,8 +138,8 @@ export class Counter {
   }
 }
 
-/** Returns the IST period of a metric at a time, and the end of the period. */
-export function periodOf(metric: Metric, nowMs: number): { period: string; endsAtMs: number } {
+/** Returns the IST period of a metric at a time, and the end of the period. Periods of budgets come from their calendar. */
+export function periodOf(metric: Exclude<Metric, 'budget'>, nowMs: number): { period: string; endsAtMs: number } {
   switch (metric) {
     case 'spend':
       return { period: istMonth(nowMs), endsAtMs: endOfIstMonthMs(nowMs) }
@@ -159,8 +166,17 @@ export class CounterTable {
   }
 
   /** Returns the counter of the current period, and makes it if it is not known yet. Only a new counter uses `cap`. */
-  get(ref: ScopeRef, metric: Metric, nowMs: number, cap: bigint | null): Counter {
+  get(ref: ScopeRef, metric: Exclude<Metric, 'budget'>, nowMs: number, cap: bigint | null): Counter {
     const { period, endsAtMs } = periodOf(metric, nowMs)
+    return this.#at(ref, metric, period, endsAtMs, cap)
+  }
+
+  /** Returns the counter of a budget in a window of its period, and makes it if it is not known yet. */
+  ofBudget(ref: ScopeRef, { name, endsAtMs }: PeriodWindow, cap: bigint | null): Counter {
+    return this.#at(ref, 'budget', name, endsAtMs, cap)
+  }
+
+  #at(ref: ScopeRef, metric: Metric, period: string, endsAtMs: number, cap: bigint | null): Counter {
     const key = keyOf(ref, metric, period)
     let counter = this.#byKey.get(key)
     if (counter === undefined) {
