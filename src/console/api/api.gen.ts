@@ -33,6 +33,12 @@ export interface Operations {
     body: { path?: string; content?: string }
     reply: { ok: true; key: string; size: number; etag: string }
   }
+  /** Approves definitions by their hash, all or none. It fails when the server shows another definition by now. It ends the block of a blocked tool. */
+  approveTools: {
+    path: { id: string | number }
+    body: { tools: { name: string; hash: string }[] }
+    reply: { ok: true; approved: number }
+  }
   /** Archives a workspace: its name is free and no new key is bound to it. Its keys continue to work within its budget; usage stays. */
   archiveWorkspace: {
     path: { id: string | number }
@@ -61,6 +67,12 @@ export interface Operations {
   billingProfile: {
     reply: { legal_name: string | null; billing_email: string | null; gstin: string | null; pan: string | null; state: string | null; state_code: string | null; business_invoices: boolean }
   }
+  /** Blocks tools until somebody approves them again. Running calls of them end. */
+  blockTools: {
+    path: { id: string | number }
+    body: { tools: string[]; reason?: string }
+    reply: { ok: true; blocked: number }
+  }
   /** The monthly budgets that apply to this credential: cap, spent, held by running calls, what is left. */
   budgets: {
     reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; cap_inr: number; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number; state: 'under' | 'warned' | 'blocked'; resets_at: string })[] }
@@ -82,6 +94,12 @@ export interface Operations {
     path: { id: string | number }
     body: { name?: string; enabled?: boolean; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
     reply: { ok: true; key: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null } }
+  }
+  /** Changes what is named of a registered server. Its slug stays. An address at another host, port or scheme needs the header again, and ends the approval of its tools. A new address or header is tested first; if the test fails, nothing changes. */
+  changeToolServer: {
+    path: { id: string | number }
+    body: { name?: string; url?: string; auth?: { kind: 'none' | 'header'; header_name?: string; header_value?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null } }
   }
   /** Changes the fields in the body. Disabling ends waiting deliveries. Enabling forgets failures; events that happened meanwhile are not sent. */
   changeWebhook: {
@@ -199,6 +217,11 @@ export interface Operations {
     body: { space?: string; member_uids?: number[] }
     reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
   }
+  /** Reads the tools of an MCP server and registers it when that succeeds. Its tools wait for approval: nobody can call them before. */
+  createToolServer: {
+    body: { name: string; slug?: string; url: string; auth?: { kind: 'none' | 'header'; header_name?: string; header_value?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null } }
+  }
   /** Makes a trust rule: tokens of an OpenID Connect issuer (CI jobs, Kubernetes service accounts) can then be exchanged at POST /oauth/token. */
   createTrust: {
     body: { name: string; issuer: string; audience?: string; subject: string; claims?: Record<string, string>; jwks_uri?: string; jwks?: { keys: ({ kty: 'RSA' | 'EC' | 'OKP'; kid?: string; alg?: string; use?: string; key_ops?: string[]; crv?: string; x?: string; y?: string; n?: string; e?: string; d?: unknown })[] }; agent_id: number; key_id: number; scope?: string; ttl_s?: number }
@@ -307,6 +330,11 @@ export interface Operations {
   getPublicCollection: {
     path: { slug: string | number }
     reply: { id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; versions: { version: number; name: string; model: string; steps: { model: string; provider?: string }[]; created_at: string }[] }
+  }
+  /** A tool with the definition that its server shows, the approved one, where they differ, and what was found in it. */
+  getServerTool: {
+    path: { id: string | number; tool: string | number }
+    reply: { tool: { name: string; upstream_name: string; state: 'pending' | 'approved' | 'changed' | 'blocked' | 'gone'; hash: string; approved_hash: string | null; approved_by: number | null; approved_at: string | null; blocked_at: string | null; blocked_reason: string | null; gone_at: string | null; first_seen_at: string; seen_at: string; approvable: boolean; findings: ({ kind: 'zero_width' | 'bidi' | 'tag' | 'variation' | 'control' | 'remote_ref'; at: string; code_point: string | null; blocks: boolean })[]; definition: unknown; approved_definition: unknown; diff: ({ at: string; change: 'added' | 'removed' | 'changed'; approved?: unknown; seen?: unknown })[] } }
   }
   /** For owners and admins the configured store without its secret, bytes used, and what the store can do. Members, keys that cannot configure it and agents see its quota and how long it keeps things, not its place. */
   getStore: {
@@ -454,6 +482,12 @@ export interface Operations {
     query?: { model?: string }
     reply: { collections: ({ id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; readme_cut: boolean })[] }
   }
+  /** The tools of an MCP server by name, each with its state. */
+  listServerTools: {
+    path: { id: string | number }
+    query?: { state?: 'pending' | 'approved' | 'changed' | 'blocked' | 'gone'; limit?: number; cursor?: string }
+    reply: { tools: ({ name: string; upstream_name: string; state: 'pending' | 'approved' | 'changed' | 'blocked' | 'gone'; hash: string; approved_hash: string | null; approved_by: number | null; approved_at: string | null; blocked_at: string | null; blocked_reason: string | null; gone_at: string | null; first_seen_at: string; seen_at: string; approvable: boolean; findings: number })[]; next_cursor: string | null }
+  }
   /** The sessions of the signed-in person in every organisation: the current one, then the newest, at most 200. An agent has none. */
   listSessions: {
     reply: { sessions: ({ id: number; current: boolean; browser: 'edge' | 'opera' | 'samsung' | 'firefox' | 'chrome' | 'safari' | 'curl' | 'other' | null; org: { id: number; name: string }; created_at: string; last_used_at: string | null; expires_at: string })[] }
@@ -467,6 +501,10 @@ export interface Operations {
   listSharesConsole: {
     query?: { all?: 'true' | 'false'; limit?: number; cursor?: string }
     reply: { shares: ({ id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager' })[]; next_cursor: string | null }
+  }
+  /** The organisation's own MCP servers, headers masked, with the number of their tools in each state. */
+  listToolServers: {
+    reply: { servers: ({ id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string; tools: { pending: number; approved: number; changed: number; blocked: number; gone: number } })[] }
   }
   /** The trust rules: which tokens of other issuers are exchanged for tokens of which agents. */
   listTrust: {
@@ -680,6 +718,11 @@ export interface Operations {
     path: { provider: string | number }
     reply: { ok: true; provider: string }
   }
+  /** Removes a server with its header, definitions and approvals. Running calls of its tools end. Its slug is never used again. */
+  removeToolServer: {
+    path: { id: string | number }
+    reply: { ok: true }
+  }
   /** Mails an open invitation once more, at most once an hour to one address. */
   resendInvitation: {
     path: { id: string | number }
@@ -872,6 +915,25 @@ export interface Operations {
     body: { org_id: number }
     reply: { ok: true; org: { id: number; name: string; kind: 'personal' | 'team'; role: 'member' | 'admin' | 'owner'; member_count: number; active: boolean } }
   }
+  /** Switches a server off. Running calls of its tools end, and its tools leave every list. Its approvals stay. */
+  switchToolServerOff: {
+    path: { id: string | number }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string } }
+  }
+  /** Switches a server on again. Its approved tools can be called, and the gateway soon reads its tools again. */
+  switchToolServerOn: {
+    path: { id: string | number }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string } }
+  }
+  /** Switches every MCP server of the organisation off. Running calls of tools end. */
+  switchToolServersOff: {
+    reply: { ok: true; switched_off: number }
+  }
+  /** Reads the tools of a registered server now. New and changed ones wait for approval. `ok` says whether the server could be read. */
+  syncToolServer: {
+    path: { id: string | number }
+    reply: { ok: boolean; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null } }
+  }
   /** Tests a server without saving anything. `ok` says whether it could be registered. */
   testCustomEndpoint: {
     body: { name?: string; model: string; base_url: string; upstream_model: string; key?: string | null; residency?: 'india' | 'global' }
@@ -886,6 +948,11 @@ export interface Operations {
   testProviderKey: {
     path: { provider: string | number }
     reply: { status: 'ok' | 'rejected' | 'unreachable' }
+  }
+  /** Reads the tools of an MCP server without saving anything. `ok` says whether it could be registered. */
+  testToolServer: {
+    body: { name?: string; slug?: string; url: string; auth?: { kind: 'none' | 'header'; header_name?: string; header_value?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
+    reply: { ok: boolean; era: 'modern' | 'legacy' | null; tools: { name: string; findings: number; approvable: boolean }[]; tools_total: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null }
   }
   /** Queues a delivery of the event ping, whatever the webhook subscribes to. Its deliveries show the result. */
   testWebhook: {
@@ -972,16 +1039,19 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   activityEvents: 'GET /me/activity/events',
   appendMemory: 'POST /v1/me/memory/append',
   appendMemoryConsole: 'POST /me/memory/append',
+  approveTools: 'POST /me/tool-servers/{id}/tools/approve',
   archiveWorkspace: 'DELETE /me/workspaces/{id}',
   attestationKeys: 'GET /.well-known/attestation-keys.json',
   attribute: 'POST /me/attribution',
   audit: 'GET /me/audit',
   billing: 'GET /me/billing',
   billingProfile: 'GET /me/billing/profile',
+  blockTools: 'POST /me/tool-servers/{id}/tools/block',
   budgets: 'GET /v1/me/budgets',
   changeCollection: 'PATCH /me/collections/{id}',
   changeCustomEndpoint: 'PATCH /me/endpoints/{id}',
   changeKey: 'PATCH /me/keys/{id}',
+  changeToolServer: 'PATCH /me/tool-servers/{id}',
   changeWebhook: 'PATCH /me/webhooks/{id}',
   chatCompletions: 'POST /v1/chat/completions',
   checkCollection: 'POST /me/collections/{slug}/check',
@@ -1004,6 +1074,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   createPaymentOrder: 'POST /me/billing/orders',
   createShare: 'POST /v1/me/memory/shares',
   createShareConsole: 'POST /me/memory/shares',
+  createToolServer: 'POST /me/tool-servers',
   createTrust: 'POST /me/agent-trust',
   createWebhook: 'POST /me/webhooks',
   createWorkspace: 'POST /me/workspaces',
@@ -1026,6 +1097,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   getModel: 'GET /v1/models/{id}',
   getProfile: 'GET /v1/me/profile',
   getPublicCollection: 'GET /v1/collections/{slug}',
+  getServerTool: 'GET /me/tool-servers/{id}/tools/{tool}',
   getStore: 'GET /v1/me/memory-store',
   getStoreConsole: 'GET /me/memory-store',
   getWebhookDelivery: 'GET /me/webhooks/{id}/deliveries/{did}',
@@ -1057,9 +1129,11 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listProviderKeys: 'GET /me/byok',
   listProviders: 'GET /v1/providers',
   listPublicCollections: 'GET /v1/collections',
+  listServerTools: 'GET /me/tool-servers/{id}/tools',
   listSessions: 'GET /me/sessions',
   listShares: 'GET /v1/me/memory/shares',
   listSharesConsole: 'GET /me/memory/shares',
+  listToolServers: 'GET /me/tool-servers',
   listTrust: 'GET /me/agent-trust',
   listWebhookDeliveries: 'GET /me/webhooks/{id}/deliveries',
   listWebhooks: 'GET /me/webhooks',
@@ -1105,6 +1179,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   removeCustomEndpoint: 'DELETE /me/endpoints/{id}',
   removeMember: 'DELETE /me/members/{id}',
   removeProviderKey: 'DELETE /me/byok/{provider}',
+  removeToolServer: 'DELETE /me/tool-servers/{id}',
   resendInvitation: 'POST /me/members/pending/{id}/resend',
   residencyAttestation: 'GET /v1/org/residency/attestation',
   responses: 'POST /v1/responses',
@@ -1142,9 +1217,14 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   signOut: 'POST /auth/logout',
   starCollection: 'POST /me/collections/star/{slug}',
   switchOrg: 'POST /me/orgs/switch',
+  switchToolServerOff: 'POST /me/tool-servers/{id}/off',
+  switchToolServerOn: 'POST /me/tool-servers/{id}/on',
+  switchToolServersOff: 'POST /me/tool-servers/off',
+  syncToolServer: 'POST /me/tool-servers/{id}/sync',
   testCustomEndpoint: 'POST /me/endpoints/test',
   testPlatformKey: 'POST /me/operator/provider-keys/{provider}/test',
   testProviderKey: 'POST /me/byok/{provider}/test',
+  testToolServer: 'POST /me/tool-servers/test',
   testWebhook: 'POST /me/webhooks/{id}/test',
   updateAgent: 'PATCH /v1/me/agents/{id}',
   updateAgentConsole: 'PATCH /me/agents/{id}',

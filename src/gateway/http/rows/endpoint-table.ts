@@ -47,6 +47,8 @@ import { memberEndpoints } from '../../orgs/members/member-endpoints.ts'
 import { orgEndpoints } from '../../orgs/org-endpoints.ts'
 import { workspaceEndpoints } from '../../orgs/workspaces/workspace-endpoints.ts'
 import { routingEndpoints } from '../../routing/preview/routing-endpoints.ts'
+import { toolPinEndpoints } from '../../tools/registry/approvals/tool-pin-endpoints.ts'
+import { toolServerEndpoints } from '../../tools/registry/servers/tool-server-endpoints.ts'
 import { activityEndpoints } from '../../usage/activity/activity-endpoints.ts'
 import { eventEndpoints } from '../../usage/activity/event-endpoints.ts'
 import { usageEndpoints } from '../../usage/endpoints.ts'
@@ -77,6 +79,8 @@ export const endpointTable = {
   ...keyEndpoints,
   ...providerKeyEndpoints,
   ...customEndpoints,
+  ...toolServerEndpoints,
+  ...toolPinEndpoints,
   ...routingEndpoints,
   ...collectionEndpoints,
   ...billingEndpoints,
