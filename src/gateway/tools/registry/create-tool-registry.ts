@@ -51,7 +51,7 @@ export function createToolRegistry(deps: ToolRegistryDeps): ToolRegistry {
   if (enabled) jobs.every('tools.sync', syncJobMs, signal => syncDueServers({ db, clock, log, sync, looks, pauseMs }, signal), 'stores')
   return {
     toolServers: new ToolServers({ ...deps, enabled, looks, sync, serversMax: config.TOOL_SERVERS_PER_ORG, pauseMs }),
-    toolApprovals: new ToolApprovals({ db, clock, controlLog }),
+    toolApprovals: new ToolApprovals({ db, clock, controlLog, audit: deps.audit }),
     toolCatalog: new MemoryCatalog({ ...deps, enabled, timeoutMs: config.TOOL_TIMEOUT_MS }),
   }
 }

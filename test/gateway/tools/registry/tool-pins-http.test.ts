@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../../../harness/app.ts'
+import { startApp, type TestApp, until } from '../../../harness/app.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../../harness/webhook-receiver.ts'
 import { type ListedServer, startListedServer, type Tool, toolOf } from './listed-server.ts'
 
@@ -57,6 +57,9 @@ describe.each(['modern', 'legacy'] as const)('definitions of a server of the %s 
     expect(await callable()).toEqual([])
     expect((await approve('echo', 'add')).json).toEqual({ ok: true, approved: 2 })
     expect(await callable()).toEqual([`${slug}__add`, `${slug}__echo`])
+    const lines = (await app.call('GET', '/me/audit?act=approveTool&limit=2', undefined, { cookie: owner })).json.entries
+    for (const { hash } of await pins())
+      expect(lines).toContainEqual(expect.objectContaining({ target: expect.stringMatching(`^tool_server=${id} tool=\\d+ hash=${hash}$`), outcome: 'ok' }))
     const changes: [string, (tool: Tool) => Tool, string][] = [
       ['description', tool => ({ ...tool, description: 'Does echo!' }), '/description'],
       [
@@ -175,13 +178,18 @@ describe.each(['modern', 'legacy'] as const)('definitions of a server of the %s 
 
   test('each sync that finds a change sends one webhook with hashes and writes one audit line', async () => {
     await approve('echo', 'add')
-    const before = await receiver.untilReceived(1, '/hook')
+    const events = () =>
+      receiver
+        .at('/hook')
+        .map(({ json }) => json)
+        .filter(({ data }) => data.server_id === id)
+    await until(() => events().length === 1)
     const approved = await pin('echo')
     server.tools = [toolOf('echo', { description: 'Changed.' }), toolOf('fresh')]
     await sync()
-    const received = await receiver.untilReceived(before.length + 1, '/hook')
+    await until(() => events().length === 2)
     const echo = await pin('echo')
-    const of = received.map(({ json }) => json).filter(({ data }) => data.server_id === id)
+    const of = events()
     expect(of.map(({ type, data }) => [type, data.new, data.changed, data.gone])).toEqual([
       ['tool.changed', 2, 0, 0],
       ['tool.changed', 1, 1, 1],

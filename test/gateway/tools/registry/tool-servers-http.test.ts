@@ -47,6 +47,8 @@ describe('MCP servers of an organisation', () => {
   ] as const)('an owner and an admin register a server of the %s era: its tools are read and wait for approval, and its header is masked', async (era, of) => {
     const server = of()
     server.key = secret
+    // A server that shows what it got. The texts that are kept must not contain it.
+    server.tools = [toolOf('echo', { description: `Takes ${secret} or ${secret.slice('Bearer '.length)}.` }), toolOf('add')]
     for (const cookie of [owner, admin]) {
       const made = await as('POST', '', params({ url: server.url, auth: header, residency: 'india', price_inr_per_call: 1.5, timeout_ms: 5000 }), cookie)
       expect([made.status, made.json]).toEqual([
@@ -202,14 +204,56 @@ describe('MCP servers of an organisation', () => {
     const names: string[] = []
     for (const name of ['Wétter & Klima 24/7 Hub', 'Wétter & Klima 24/7 Hub', '99'])
       names.push((await as('POST', '', params({ name }))).json.server?.slug ?? 'refused')
-    expect(names).toEqual(['wetter-klima-24', 'wetter-klima-2', 'tools'])
+    expect(names).toEqual(['wetter-klima-24', 'wetter-klima-2-2', 'tools'])
     expect((await as('POST', '', params())).json.error.code).toBe('cap')
     const [first] = await listed()
     expect((await as('DELETE', `/${first.id}`)).status).toBe(200)
     const again = await as('POST', '', params({ slug: first.slug }))
     expect([again.status, again.json.error.code]).toEqual([409, 'tool_slug_taken'])
-    expect((await as('POST', '', params({ name: 'Wétter & Klima 24/7 Hub' }))).json.server.slug).toBe('wetter-klima-3')
+    expect((await as('POST', '', params({ name: 'Wétter & Klima 24/7 Hub' }))).json.server.slug).toBe('wetter-klima-2-3')
     expect((await as('PATCH', `/${(await listed())[0].id}`, { slug: 'other' })).json.error.code).toBe('bad_request')
+  })
+
+  test('TGW-03 the name of a tool is slug__tool with at most 64 characters, no two are alike, and it is the same whatever else is registered', async () => {
+    const names = [
+      'x',
+      '-x',
+      'x__y',
+      '_x',
+      'a.b',
+      'a b',
+      'a_b',
+      'n'.repeat(128),
+      `${'n'.repeat(127)}m`,
+      'n'.repeat(33),
+      'é',
+      'ü',
+      'repo_get_ABCDEF',
+      'list_events',
+    ]
+    modern.tools = names.map(name => toolOf(name))
+    const other = await app.otherOrg('Names')
+    const strangers = await app.signIn(other.userId, other.orgId)
+    const namesOf = async (cookie: string, slugs: readonly string[]) => {
+      const found: Record<string, string> = {}
+      for (const slug of slugs) {
+        const { id } = (await as('POST', '', params({ slug }), cookie)).json.server
+        const { tools } = (await as('GET', `/${id}/tools`, undefined, cookie)).json
+        for (const tool of tools) found[`${slug} ${tool.upstream_name}`] = tool.name
+      }
+      return found
+    }
+    const found = await namesOf(owner, ['a', 'a-', 'a234567890123456'])
+    modern.tools = names.slice(0, 5).map(name => toolOf(name))
+    const alone = await namesOf(strangers, ['a-'])
+    for (const [tool, name] of Object.entries(alone)) expect(name, tool).toBe(found[tool])
+    const all = Object.entries(found)
+    expect([all.length, new Set(Object.values(found)).size]).toEqual([3 * names.length, 3 * names.length])
+    for (const [tool, name] of all) {
+      expect(name, tool).toMatch(/^[A-Za-z0-9_-]{1,64}$/)
+      expect(name.startsWith(`${tool.slice(0, tool.indexOf(' '))}__`), name).toBe(true)
+    }
+    expect([found['a x'], found['a- list_events'], found['a x__y']]).toEqual(['a__x', 'a-__list_events', 'a__x__y'])
   })
 
   test('a change keeps the header unless a new one is sent, never sends it to another origin, and a new origin ends approvals', async () => {

@@ -2,6 +2,8 @@ import type { Clock } from '../../../../platform/clock.ts'
 import type { Db, Tx } from '../../../../platform/db/db.ts'
 import type { ControlLog } from '../../../../platform/db/db-control-log.ts'
 import { fail } from '../../../../platform/errors.ts'
+import type { Principal } from '../../../../platform/security/principal.ts'
+import type { AuditTrail } from '../../../audit/audit.ts'
 import { type Difference, differencesOf } from '../definitions/definition-diff.ts'
 import { findToolServer, lockToolServer } from '../servers/tool-server-queries.ts'
 import { noToolServer } from '../sync/tool-sync.ts'
@@ -12,6 +14,14 @@ export interface ApprovalsDeps {
   readonly db: Db
   readonly clock: Clock
   readonly controlLog: ControlLog
+  readonly audit: Pick<AuditTrail, 'recordIn'>
+}
+
+/** Who approves or blocks, for the audit trail. */
+export interface Approver {
+  readonly principal: Principal
+  readonly sourceIp: string | null
+  readonly requestId: string
 }
 
 /** A tool with the definition that the server shows, the approved one, and their differences. */
@@ -67,9 +77,10 @@ export class ToolApprovals {
 
   /**
    * Approves definitions by hash, all or none. Approving a blocked tool ends the block. Throws `not_found` for an unknown tool, `tool_changed` when the server
-   * shows another definition or none, `tool_not_approvable`, and `cap`.
+   * shows another definition or none, `tool_not_approvable`, and `cap`. The audit trail gets a line with the hash for each tool.
    */
-  async approve(orgId: number, userId: number | null, serverId: string, asked: readonly { readonly name: string; readonly hash: string }[]): Promise<void> {
+  async approve(serverId: string, asked: readonly { readonly name: string; readonly hash: string }[], by: Approver): Promise<void> {
+    const { orgId, userId } = by.principal
     const hashes = new Map(asked.map(({ name, hash }) => [name, hash]))
     if (hashes.size < asked.length) throw fail('bad_request', { message: 'tools: a name occurs twice.' })
     await this.#deps.controlLog.change(async tx => {
@@ -81,17 +92,25 @@ export class ToolApprovals {
       await tx.exec(approvePins, orgId, pins.map(idOf), userId, new Date(this.#deps.clock.nowMs()))
       if ((await tx.one(countCallable, orgId)).tools > callableMax)
         throw fail('cap', { message: `An organisation may have ${callableMax} approved tools. Block some first.` })
+      for (const { id, seenHash } of pins) await this.#record(tx, 'approveTool', by, `tool_server=${serverId} tool=${id} hash=${seenHash}`)
       return { value: undefined, news: [{ kind: orgToolsChanged, ref: String(orgId) }] }
     })
   }
 
   /** Blocks tools until somebody approves them again. Their running calls end. Throws `not_found`. */
-  async block(orgId: number, serverId: string, names: readonly string[], reason: string | null): Promise<void> {
+  async block(serverId: string, names: readonly string[], reason: string | null, by: Approver): Promise<void> {
+    const { orgId } = by.principal
     await this.#deps.controlLog.change(async tx => {
       const pins = await namedPins(tx, orgId, serverId, [...new Set(names)])
       await tx.exec(blockPins, orgId, pins.map(idOf), reason, new Date(this.#deps.clock.nowMs()))
+      for (const { id } of pins) await this.#record(tx, 'blockTool', by, `tool_server=${serverId} tool=${id}`)
       return { value: undefined, news: [{ kind: orgToolsChanged, ref: String(orgId) }, ...pins.map(({ id }) => ({ kind: toolBlocked, ref: String(id) }))] }
     })
+  }
+
+  /** Writes a line for one tool. The line of the whole act has the same request id. */
+  #record(tx: Tx, act: string, { principal, sourceIp, requestId }: Approver, target: string): Promise<void> {
+    return this.#deps.audit.recordIn(tx, { orgId: principal.orgId, actor: principal, act, target, sourceIp, requestId }, 'ok')
   }
 
   async #requireServer(orgId: number, serverId: string): Promise<void> {

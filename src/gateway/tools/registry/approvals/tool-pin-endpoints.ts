@@ -1,10 +1,11 @@
 import { z } from 'zod'
-import { endpointOf } from '../../../../platform/endpoint.ts'
+import { type Call, endpointOf } from '../../../../platform/endpoint.ts'
 import { fail } from '../../../../platform/errors.ts'
+import type { Principal } from '../../../../platform/security/principal.ts'
 import type { Finding } from '../definitions/findings.ts'
 import { serverIdOf, serverPath } from '../servers/tool-server-views.ts'
 import type { ToolServers } from '../servers/tool-servers.ts'
-import type { PinDetail, ToolApprovals } from './approvals.ts'
+import type { Approver, PinDetail, ToolApprovals } from './approvals.ts'
 import { type PinRow, pinStates } from './pin-queries.ts'
 
 const row = endpointOf<{ toolServers: ToolServers; toolApprovals: ToolApprovals }>()
@@ -83,7 +84,7 @@ export const toolPinEndpoints = {
     access: {},
     tag,
     summary: 'A tool with the definition that its server shows, the approved one, where they differ, and what was found in it.',
-    input: { path: serverPath.extend({ tool: publicName }) },
+    input: { path: serverPath.extend({ tool: z.string().describe('The name that callers use.') }) },
     output: z.object({ tool: detail }),
     errors: ['unavailable', 'not_found'],
     requires,
@@ -111,7 +112,7 @@ export const toolPinEndpoints = {
     errors: ['forbidden', 'unavailable', 'bad_request', 'not_found', 'tool_changed', 'tool_not_approvable', 'cap'],
     requires,
     async handle({ toolApprovals }, { path, body }, call) {
-      await toolApprovals.approve(call.principal.orgId, call.principal.userId, serverIdOf(path), body.tools)
+      await toolApprovals.approve(serverIdOf(path), body.tools, approverOf(call))
       return { ok: true, approved: body.tools.length }
     },
   }),
@@ -133,11 +134,13 @@ export const toolPinEndpoints = {
     errors: ['forbidden', 'unavailable', 'bad_request', 'not_found'],
     requires,
     async handle({ toolApprovals }, { path, body }, call) {
-      await toolApprovals.block(call.principal.orgId, serverIdOf(path), body.tools, reasonOf(body.reason))
+      await toolApprovals.block(serverIdOf(path), body.tools, reasonOf(body.reason), approverOf(call))
       return { ok: true, blocked: new Set(body.tools).size }
     },
   }),
 }
+
+const approverOf = ({ principal, requestId, clientIp }: Call<Principal>): Approver => ({ principal, sourceIp: clientIp() || null, requestId })
 
 function reasonOf(given: string | undefined): string | null {
   const reason = given?.trim() ?? ''

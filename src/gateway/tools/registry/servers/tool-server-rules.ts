@@ -1,7 +1,6 @@
 import { fail } from '../../../../platform/errors.ts'
 import type { UrlGuard } from '../../../../platform/outbound/url-guard.ts'
 import { cleanName } from '../../../../platform/values/clean-name.ts'
-import { int4Max } from '../../../../platform/values/row-id.ts'
 import type { ToolCredential } from '../callable-tool.ts'
 
 /** The parameters of a registration, with trimmed texts. */
@@ -45,21 +44,14 @@ const ownHeaders = new Set([
   'upgrade',
   'user-agent',
 ])
-const timeoutMaxMs = 300_000
-/** ₹1,000 for a call. */
-const priceMaxUinr = 1_000_000_000n
 
 /**
  * Returns the parameters with the URL in the form that the gateway connects to. Throws `bad_name` and `bad_request` for every fault that can be found
  * without a connection, such as a private or reserved address.
  */
 export function checkedParams(params: ServerParams, guard: UrlGuard, gatewayUrl: string): ServerParams {
-  const { timeoutMs, priceUinr } = params
   const name = cleanName(params.name)
   if (params.header !== null) checkHeader(params.header)
-  if (timeoutMs !== null && (timeoutMs < 1 || timeoutMs > Math.min(timeoutMaxMs, int4Max)))
-    throw fail('bad_request', { message: `"timeout_ms" must be 1 to ${timeoutMaxMs}.` })
-  if (priceUinr < 0n || priceUinr > priceMaxUinr) throw fail('bad_request', { message: '"price_inr_per_call" must be 0 to 1000.' })
   const url = params.url.length <= urlMaxChars && URL.canParse(params.url) ? new URL(params.url) : null
   if (url === null) throw fail('bad_request', { message: '"url" must be a URL such as https://tools.example.com/mcp.' })
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(params.url))

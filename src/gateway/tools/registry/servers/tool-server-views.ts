@@ -32,8 +32,19 @@ export const serverBody = z.strictObject({
     .optional()
     .describe('What the server requires. Default: none.'),
   residency: residency.optional().describe('Where the server keeps and processes data, as you state it. Default: global.'),
-  price_inr_per_call: z.number().optional().describe('What budgets are charged for a call of one of its tools, in rupees, 0 to 1000. Default: 0.'),
-  timeout_ms: z.int().nullable().optional().describe('How long a call may take, at most 300000. Default: TOOL_TIMEOUT_MS of the installation.'),
+  price_inr_per_call: z
+    .number()
+    .min(0)
+    .max(1000)
+    .optional()
+    .describe('What budgets are charged for a call of one of its tools, in rupees, 0 to 1000. Default: 0.'),
+  timeout_ms: z
+    .int()
+    .min(1)
+    .max(300_000)
+    .nullable()
+    .optional()
+    .describe('How long a call may take, at most 300000. Default: TOOL_TIMEOUT_MS of the installation.'),
 })
 export const serverChange = serverBody.omit({ slug: true }).partial()
 
