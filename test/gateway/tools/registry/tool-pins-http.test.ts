@@ -49,6 +49,11 @@ describe.each(['modern', 'legacy'] as const)('definitions of a server of the %s 
   }
   const sync = async () => (await as('POST', `/${id}/sync`)).json.sync
   const callable = async () => (await app.gateway.app.toolCatalog.of(app.orgId)).all().map(({ publicName }) => publicName)
+  /** The lines of the audit trail about this server, newest first. */
+  const changeLines = async (): Promise<string[]> => {
+    const { entries } = (await app.call('GET', '/me/audit?act=noteToolChanges&limit=20', undefined, { cookie: owner })).json
+    return entries.map(({ target }: { target: string }) => target).filter((target: string) => target.includes(id))
+  }
   const replace = (name: string, next: (tool: Tool) => Tool): void => {
     server.tools = server.tools.map(tool => (tool['name'] === name ? next(tool) : tool))
   }
@@ -92,10 +97,9 @@ describe.each(['modern', 'legacy'] as const)('definitions of a server of the %s 
   test('the order of members is no change, and a sync without a change writes nothing', async () => {
     await approve('echo', 'add')
     replace('echo', tool => Object.fromEntries(Object.entries(tool).reverse()))
-    const received = receiver.at('/hook').length
     expect(await sync()).toMatchObject({ new: 0, changed: 0, gone: 0, returned: 0 })
     expect(await pin('echo')).toMatchObject({ state: 'approved' })
-    expect(receiver.at('/hook').length).toBe(received)
+    expect(await changeLines()).toEqual([`tool_server=${id} new=2 changed=0 gone=0 returned=0`])
   })
 
   test('a new tool waits, also on a later page and under another name for the same text, and one that is gone and back with the approved definition is approved', async () => {
@@ -200,11 +204,7 @@ describe.each(['modern', 'legacy'] as const)('definitions of a server of the %s 
       { tool: `${slug}__echo`, change: 'changed', hash: echo.hash, approved_hash: approved.hash },
       { tool: `${slug}__add`, change: 'gone', hash: (await pin('add')).hash, approved_hash: (await pin('add')).hash },
     ])
-    const { entries } = (await app.call('GET', '/me/audit?act=noteToolChanges', undefined, { cookie: owner })).json
-    expect(entries.map(({ target }: { target: string }) => target).filter((target: string) => target.includes(id))).toEqual([
-      `tool_server=${id} new=1 changed=1 gone=1 returned=0`,
-      `tool_server=${id} new=2 changed=0 gone=0 returned=0`,
-    ])
+    expect(await changeLines()).toEqual([`tool_server=${id} new=1 changed=1 gone=1 returned=0`, `tool_server=${id} new=2 changed=0 gone=0 returned=0`])
   })
 
   test('a server that fails keeps its approved tools and shows a code, and one that is off has no callable tools', async () => {
