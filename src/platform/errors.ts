@@ -56,6 +56,7 @@ export const errorTable = {
   no_route_virtual: { code: 'no_route', status: 404, type: 'not_found_error', source: 'interface', message: 'No reachable model satisfies this preset.' },
   memory_not_configured: { code: 'memory_not_configured', status: 404, type: 'not_found_error', source: 'interface', message: 'No memory store is configured. An admin sets one with PUT /v1/me/memory-store.' },
   unknown_provider: { code: 'unknown_provider', status: 404, type: 'not_found_error', source: 'interface', message: 'There is no provider with that id. GET /v1/providers lists the ids.' },
+  tool_not_found: { code: 'tool_not_found', status: 404, type: 'not_found_error', source: 'ours', message: 'This credential may call no tool of that name. GET /v1/tools lists those that it may call.' },
   // 400, 409, 412, 413, 415, 422
   bad_request: { code: 'bad_request', status: 400, type: invalid, source: 'interface', message: 'The request is not well formed.' },
   bad_name: { code: 'bad_name', status: 400, type: invalid, source: 'interface', message: 'The name is empty, too long or has control characters.' },
@@ -128,6 +129,10 @@ export const errorTable = {
   all_routes_failed: { code: 'all_routes_failed', status: 502, type: 'api_error', source: 'interface', message: 'Every route was tried and failed.' },
   reply_too_large: { code: 'upstream_reply_too_large', status: 502, type: 'api_error', source: 'ours', message: 'The reply of the provider is larger than this gateway accepts. The call was made and is charged. Ask for less in one call: fewer inputs or answers, or no logprobs.', shouldRetry: false },
   reply_not_translated: { code: 'upstream_reply_not_translated', status: 502, type: 'api_error', source: 'ours', message: 'The reply of the provider cannot be written in the format of this endpoint. The call was made and is charged. Ask for the model on an endpoint of its own format, or simplify the tools.', shouldRetry: false },
+  tool_server_failed: { code: 'tool_server_failed', status: 502, type: 'api_error', source: 'ours', message: 'The server of this tool did not answer as it should.', shouldRetry: false },
+  tool_result_too_large: { code: 'tool_result_too_large', status: 502, type: 'api_error', source: 'ours', message: 'The result of this tool is larger than this gateway accepts. Ask for less.', shouldRetry: false },
+  tool_server_unavailable: { code: 'tool_server_unavailable', status: 503, type: 'api_error', source: 'ours', message: 'The server of this tool cannot be reached. Other tools work.', shouldRetry: true },
+  tool_timeout: { code: 'tool_timeout', status: 504, type: 'api_error', source: 'ours', message: 'The server of this tool gave no whole answer in its time.', shouldRetry: false },
   memory_store_failed: { code: 'memory_store_failed', status: 502, type: 'api_error', source: 'ours', message: 'The memory store did not answer as it should. Nothing was changed.' },
   memory_store_busy: { code: 'memory_store_failed', status: 503, type: 'api_error', source: 'ours', message: 'The memory store is overloaded. Nothing was changed. Try again shortly.', shouldRetry: true },
   provider_unavailable_billing: { code: 'provider_unavailable_billing', status: 503, type: 'api_error', source: 'interface', message: 'The provider refused this gateway on billing grounds. The operator has to act; waiting does not help.' },

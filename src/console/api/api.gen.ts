@@ -20,7 +20,7 @@ export interface Operations {
   }
   /** Single calls, newest first, without content. Failed calls are included, with their status and zero tokens. */
   activityEvents: {
-    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
+    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
     reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null })[]; next_before: string | null }
   }
   /** Add an entry to a folder that you may write to, usually a journal. Every entry is a separate object, so entries of concurrent writers are all kept. */
@@ -77,6 +77,12 @@ export interface Operations {
   budgets: {
     reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; cap_inr: number; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number; state: 'under' | 'warned' | 'blocked'; resets_at: string })[] }
   }
+  /** Calls a tool of an MCP server. The price is held in the budgets of the caller before, and counts when the call was sent. */
+  callTool: {
+    path: { name: string | number }
+    body: { arguments?: Record<string, unknown> }
+    reply: { content: { type: string }[]; structuredContent?: unknown; isError?: boolean; _meta: Record<string, unknown> }
+  }
   /** Changes the fields in the body. Another name, model, steps or readme makes the next version; an edit without effect, and publishing, make no version. */
   changeCollection: {
     path: { id: string | number }
@@ -92,8 +98,8 @@ export interface Operations {
   /** Changes the fields in the body; null removes a value. The change applies from the next call on, and in other processes within a second. */
   changeKey: {
     path: { id: string | number }
-    body: { name?: string; enabled?: boolean; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { ok: true; key: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null } }
+    body: { name?: string; enabled?: boolean; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { ok: true; key: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null } }
   }
   /** Changes what is named of a registered server. Its slug stays. An address at another host, port or scheme needs the header again, and ends the approval of its tools. A new address or header is tested first; if the test fails, nothing changes. */
   changeToolServer: {
@@ -156,13 +162,13 @@ export interface Operations {
   }
   /** Makes an agent identity (201). If an active one has that name, sets the given fields on it and returns it (200). */
   createAgent: {
-    body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
+    body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
   }
   /** Makes an agent identity (201). If an active one has that name, sets the given fields on it and returns it (200). */
   createAgentConsole: {
-    body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
+    body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
   }
   /** Notifies by mail or webhook when canaries of a step fail too often or take too long. It notifies once, again after a cool-down, and when it is over. */
   createAlert: {
@@ -173,14 +179,14 @@ export interface Operations {
   /** For an agent with may_delegate, by its own token: makes a child (201), or takes its child of that name again (200), and mints a token for it. A child has no more than its parents. */
   createChildAgent: {
     path: { id: string | number }
-    body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; scope?: string; ttl_s?: number }
-    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
+    body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null; scope?: string; ttl_s?: number }
+    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
   }
   /** Makes a child of an agent (201). For the owner of the agent, and for owners and admins of the organisation. A child has no more than its parents. */
   createChildByPerson: {
     path: { id: string | number }
-    body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
+    body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
   }
   /** Makes a collection: a chain of steps for a model, with a readme. It routes no calls until it is imported. */
   createCollection: {
@@ -194,8 +200,8 @@ export interface Operations {
   }
   /** Makes an API key of the caller. The key is in this reply and nowhere else. Limits above the defaults are for owners and admins. */
   createKey: {
-    body: { name?: string | null; expires_days?: number | null; scope?: 'full' | 'inference'; workspace_id?: number | null; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; key: string }
+    body: { name?: string | null; expires_days?: number | null; scope?: 'full' | 'inference'; workspace_id?: number | null; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; key: string }
   }
   /** Makes a team organisation, owned by the caller. The session stays where it is. */
   createOrg: {
@@ -299,12 +305,12 @@ export interface Operations {
   /** One agent with its family: the agents above it, and its newest active children. */
   getAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
   }
   /** One agent with its family: the agents above it, and its newest active children. */
   getAgentConsole: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
   }
   /** The chain that is saved for a model. */
   getChain: {
@@ -405,12 +411,12 @@ export interface Operations {
   /** The agent identities of the organisation with their owners, monthly budgets and spend, active ones first. */
   listAgents: {
     query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; budget_used_percent?: number; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
-    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
+    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
   }
   /** The agent identities of the organisation with their owners, monthly budgets and spend, active ones first. */
   listAgentsConsole: {
     query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; budget_used_percent?: number; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
-    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
+    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
   }
   /** The alerts of a collection, oldest first. */
   listAlerts: {
@@ -448,7 +454,7 @@ export interface Operations {
   /** The API keys of the organisation, with limits, budget and spend of the month: those that are not revoked, newest first. Never the keys themselves. */
   listKeys: {
     query?: { q?: string; state?: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; owner?: string; sort?: 'created' | 'name' | 'last_used'; limit?: number; cursor?: string }
-    reply: { keys: ({ id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null })[]; next_cursor: string | null }
+    reply: { keys: ({ id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null })[]; next_cursor: string | null }
   }
   /** The members of the organisation, and on the first page the open invitations. */
   listMembers: {
@@ -506,6 +512,11 @@ export interface Operations {
   listToolServers: {
     reply: { servers: ({ id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string; tools: { pending: number; approved: number; changed: number; blocked: number; gone: number } })[] }
   }
+  /** The tools of MCP servers that this credential may call now, by name. No server is asked. */
+  listTools: {
+    query?: { server?: string; limit?: number; cursor?: string }
+    reply: { tools: ({ name: string; server: string; price_inr: number; residency: 'india' | 'global'; hash: string; definition: { name: string } })[]; next_cursor: string | null }
+  }
   /** The trust rules: which tokens of other issuers are exchanged for tokens of which agents. */
   listTrust: {
     query?: { limit?: number; cursor?: string }
@@ -562,7 +573,7 @@ export interface Operations {
   /** A token of the caller's playground agent for 15 minutes. The agent and its key are made with the first token, with a small monthly budget. */
   mintPlaygroundToken: {
     body: { scope?: string }
-    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
+    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
   }
   /** How a model performed in the last 7 IST days, today included, over all organisations; null without data. At most a few minutes old. */
   modelStats: {
@@ -620,17 +631,17 @@ export interface Operations {
   /** Pauses an agent: its calls and those of its children are refused with agent_paused and running ones are cut, until it is resumed. */
   pauseAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Pauses an agent: its calls and those of its children are refused with agent_paused and running ones are cut, until it is resumed. */
   pauseAgentConsole: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** For an agent, by its own token: pauses an agent below it, a child or a child of one. Its calls are refused and running ones cut, until it is resumed. */
   pauseChildAgent: {
     path: { id: string | number; childId: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Where an Indian PIN code is: its city or postal district, and its state. */
   pincode: {
@@ -675,6 +686,11 @@ export interface Operations {
   /** The models that are used most, by tokens, in the last 7 and 30 IST days, over all organisations. At most a few minutes old. */
   rankings: {
     reply: { windows: { '7d': { model: string; requests: number; tokens: number; rank: number }[]; '30d': { model: string; requests: number; tokens: number; rank: number }[] } }
+  }
+  /** One tool that this credential may call now. */
+  readTool: {
+    path: { name: string | number }
+    reply: { name: string; server: string; price_inr: number; residency: 'india' | 'global'; hash: string; definition: { name: string } }
   }
   /** Whether this process can take calls: 200, or 503 with retry-after while it drains or cannot serve. For load balancers. */
   readyz: {
@@ -757,17 +773,17 @@ export interface Operations {
   /** Resumes a paused agent; its tokens work again. Only an owner or admin can resume an agent that an owner or admin paused. */
   resumeAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Resumes a paused agent; its tokens work again. Only an owner or admin can resume an agent that an owner or admin paused. */
   resumeAgentConsole: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** For an agent, by its own token: resumes an agent below it that an agent above it paused. Only a person can resume an agent that a person paused. */
   resumeChildAgent: {
     path: { id: string | number; childId: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Tests a registered server again and keeps the result. It stays registered either way. */
   retestCustomEndpoint: {
@@ -787,22 +803,22 @@ export interface Operations {
   /** Kill switch: ends the agent and its children. Their tokens stop immediately and their running calls are cut. This cannot be undone. */
   revokeAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Kill switch: ends the agent and its children. Their tokens stop immediately and their running calls are cut. This cannot be undone. */
   revokeAgentConsole: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** For an agent, by its own token: permanently ends an agent below it, and all agents below that agent. */
   revokeChildAgent: {
     path: { id: string | number; childId: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Ends a key permanently and cuts its running calls. Safe to repeat. */
   revokeKey: {
     path: { id: string | number }
-    reply: { ok: true; key: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null } }
+    reply: { ok: true; key: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null } }
   }
   /** Takes a grant away, from the next call on. Safe to repeat. */
   revokeShare: {
@@ -856,13 +872,13 @@ export interface Operations {
   setAgentBudget: {
     path: { id: string | number }
     body: { monthly_budget_inr: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Sets the monthly budget of an agent in rupees (IST month); null clears it, and with a key 0 too. A child's fits into its parent's. */
   setAgentBudgetConsole: {
     path: { id: string | number }
     body: { monthly_budget_inr: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Sets the billing address for invoices from now on. Needed before the first top-up. */
   setBillingAddress: {
@@ -962,14 +978,14 @@ export interface Operations {
   /** Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. Owners and admins also name its owner. A field that is left out stays; null removes its rule. */
   updateAgent: {
     path: { id: string | number }
-    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; owner_uid?: number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null; owner_uid?: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. Owners and admins also name its owner. A field that is left out stays; null removes its rule. */
   updateAgentConsole: {
     path: { id: string | number }
-    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; owner_uid?: number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null; owner_uid?: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Changes the display name, or takes the picture away (avatar_url: null). Other fields are ignored. */
   updateMe: {
@@ -1048,6 +1064,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   billingProfile: 'GET /me/billing/profile',
   blockTools: 'POST /me/tool-servers/{id}/tools/block',
   budgets: 'GET /v1/me/budgets',
+  callTool: 'POST /v1/tools/{name}/call',
   changeCollection: 'PATCH /me/collections/{id}',
   changeCustomEndpoint: 'PATCH /me/endpoints/{id}',
   changeKey: 'PATCH /me/keys/{id}',
@@ -1134,6 +1151,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listShares: 'GET /v1/me/memory/shares',
   listSharesConsole: 'GET /me/memory/shares',
   listToolServers: 'GET /me/tool-servers',
+  listTools: 'GET /v1/tools',
   listTrust: 'GET /me/agent-trust',
   listWebhookDeliveries: 'GET /me/webhooks/{id}/deliveries',
   listWebhooks: 'GET /me/webhooks',
@@ -1170,6 +1188,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   putStore: 'PUT /v1/me/memory-store',
   putStoreConsole: 'PUT /me/memory-store',
   rankings: 'GET /v1/rankings',
+  readTool: 'GET /v1/tools/{name}',
   readyz: 'GET /readyz',
   reconcile: 'POST /v1/me/memory/reconcile',
   reconcileConsole: 'POST /me/memory/reconcile',

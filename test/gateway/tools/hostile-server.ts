@@ -7,6 +7,8 @@ export interface HostileServer {
   readonly hostPort: string
   /** What the server does with the next calls of a tool. */
   mode: HostileMode
+  /** The definitions that it lists. */
+  tools: object[]
   /** Calls of a tool that arrived. */
   calls: number
   /** True once a connection of a call was closed by the client. */
@@ -36,7 +38,7 @@ const meta = { 'io.modelcontextprotocol/serverInfo': { name: 'hostile', version:
 
 /** Starts a server that speaks 2026-07-28 by hand, and misbehaves as `mode` says. */
 export async function startHostileServer(mode: HostileMode): Promise<HostileServer> {
-  const state = { mode, calls: 0, hungUp: false }
+  const state = { mode, tools: [] as object[], calls: 0, hungUp: false }
   let page = 0
   const http = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -54,7 +56,7 @@ export async function startHostileServer(mode: HostileMode): Promise<HostileServ
       if (method === 'tools/list') {
         page++
         const nextCursor = state.mode === 'cursor-loop' ? 'again' : state.mode === 'endless-pages' ? `page-${page}` : undefined
-        json({ tools: [], ttlMs: 0, cacheScope: 'private', ...(nextCursor === undefined ? {} : { nextCursor }) })
+        json({ tools: state.tools, ttlMs: 0, cacheScope: 'private', ...(nextCursor === undefined ? {} : { nextCursor }) })
         return
       }
       if (method !== 'tools/call') {

@@ -151,7 +151,7 @@ export async function startMcpFixture(era: 'modern' | 'legacy', tools = fixtureT
   }
   const http = createServer(async (request, response) => {
     fixture.requests.push({ method: request.method, headers: request.headers })
-    if (era === 'modern') return modernHandler(request, response)
+    if (era === 'modern') return modernHandler(request as Parameters<typeof modernHandler>[0], response)
     const known = sessions.get(String(request.headers['mcp-session-id'] ?? ''))
     if (known !== undefined) return known.handleRequest(request, response)
     const transport: StreamableHTTPServerTransport = new StreamableHTTPServerTransport({

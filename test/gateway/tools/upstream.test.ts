@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createUpstreams, type UpstreamTarget } from '../../../src/gateway/tools/upstream/upstream.ts'
 import { UpstreamError } from '../../../src/gateway/tools/upstream/upstream-error.ts'
@@ -58,7 +59,7 @@ describe.each(['modern', 'legacy'] as const)('a server of the %s era', era => {
     const upstreams = upstreamsOn(outbound)
     const result = await upstreams.callTool(targetOf(server().url), 'echo', { text: 'hi' }, options)
     expect(result.content).toEqual([{ type: 'text', text: 'echo: hi' }])
-    const { headers } = server().calls.at(-1) ?? { headers: {} }
+    const headers: IncomingHttpHeaders = server().calls.at(-1)?.headers ?? {}
     expect(headers['authorization']).toBe(secret)
     expect(headers['accept-encoding']).toBe('identity')
     const known = /^(accept|accept-encoding|authorization|connection|content-length|content-type|host|mcp-.*|transfer-encoding|user-agent)$/
