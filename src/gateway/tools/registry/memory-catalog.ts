@@ -89,7 +89,7 @@ export class MemoryCatalog implements ToolCatalog {
         const credential = openCredential(this.#deps.sealer, orgId, server)
         if (credential !== null) open.set(server.id, { name: credential.name, value: new Secret(credential.value) })
       } catch {
-        this.#deps.log.warn('tool_server_header_unreadable', { orgId, server: server.id })
+        this.#deps.log.warn('tool_server_header_unreadable', { orgId, provider: `mcp:${server.slug}` })
         servers.delete(server.id)
       }
     }

@@ -66,7 +66,7 @@ export async function startListedServer(era: 'modern' | 'legacy', tools: readonl
       response.writeHead(401).end()
       return
     }
-    await (era === 'modern' ? modernHandler(request, response) : legacyHandler(request, response))
+    await (era === 'modern' ? modernHandler(request as Parameters<typeof modernHandler>[0], response) : legacyHandler(request, response))
   })
   await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
   const { port } = http.address() as AddressInfo
