@@ -86,6 +86,7 @@ const areas = {
   CONS: 'the console',
   FAST: 'speed, and several workers behind one port',
   FIRST: 'the first minutes',
+  TGW: 'tools of MCP servers',
 }
 
 const intro = `# Behaviour

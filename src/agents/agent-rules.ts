@@ -1,15 +1,17 @@
-/** The rules that the owner of an agent sets for its calls. They bound models and providers, the cost and length of one call, and concurrent calls. */
+/** The rules that the owner of an agent sets for its calls. They bound models and providers, the cost and length of one call, concurrent calls, and tools. */
 
 import type { CallPolicy } from '../platform/security/principal.ts'
+import { patternBeyond } from '../platform/security/tool-patterns.ts'
 import { inrFromUinr, uinrFromInr } from '../platform/values/money.ts'
 
-/** The rules of one agent. Null means that there is no such rule. */
+/** The rules of one agent. Null means that there is no such rule. Only `allowedTools` allows nothing when it is null. */
 export interface AgentRules {
   readonly allowedModels: readonly string[] | null
   readonly allowedProviders: readonly string[] | null
   readonly maxCostUinr: bigint | null
   readonly maxOutputTokens: number | null
   readonly maxConcurrency: number | null
+  readonly allowedTools: readonly string[] | null
 }
 
 /** The rules that a request sets for an agent. A rule that is left out does not change. */
@@ -25,6 +27,7 @@ export interface AgentParamsInput {
   readonly max_cost_inr_per_call?: number | null | undefined
   readonly max_output_tokens?: number | null | undefined
   readonly max_concurrency?: number | null | undefined
+  readonly allowed_tools?: readonly string[] | null | undefined
 }
 
 const noPolicies: readonly CallPolicy[] = []
@@ -40,6 +43,7 @@ export function paramsOf(input: AgentParamsInput): AgentParams {
       : { maxCostUinr: input.max_cost_inr_per_call === null ? null : uinrFromInr(input.max_cost_inr_per_call) }),
     ...(input.max_output_tokens === undefined ? {} : { maxOutputTokens: input.max_output_tokens }),
     ...(input.max_concurrency === undefined ? {} : { maxConcurrency: input.max_concurrency }),
+    ...(input.allowed_tools === undefined ? {} : { allowedTools: withoutDuplicates(input.allowed_tools) }),
   }
 }
 
@@ -51,16 +55,18 @@ export function rulesView(rules: AgentRules) {
     max_cost_inr_per_call: rules.maxCostUinr === null ? null : inrFromUinr(rules.maxCostUinr),
     max_output_tokens: rules.maxOutputTokens,
     max_concurrency: rules.maxConcurrency,
+    allowed_tools: rules.allowedTools,
   }
 }
 
 /** Returns the rules in the form that the pipeline reads: a list with one policy. The list is empty for an agent without rules. */
 export function policiesOf(
   agentId: number,
-  { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }: AgentRules,
+  { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools }: AgentRules,
 ): readonly CallPolicy[] {
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency].every(rule => rule === null)) return noPolicies
-  return [{ owner: 'agent', ownerId: agentId, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }]
+  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools].every(rule => rule === null)) return noPolicies
+  const tools = allowedTools === null ? {} : { allowedTools }
+  return [{ owner: 'agent', ownerId: agentId, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, ...tools }]
 }
 
 /** Returns whether the request changes nothing. */
@@ -72,7 +78,8 @@ export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean 
     isSameList(then.allowedProviders, now.allowedProviders) &&
     then.maxCostUinr === now.maxCostUinr &&
     then.maxOutputTokens === now.maxOutputTokens &&
-    then.maxConcurrency === now.maxConcurrency
+    then.maxConcurrency === now.maxConcurrency &&
+    isSameList(then.allowedTools, now.allowedTools)
   )
 }
 
@@ -92,12 +99,14 @@ export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   if (isMore(params.maxCostUinr, bounds.maxCostUinr)) return `max_cost_inr_per_call: at most ${inrFromUinr(bounds.maxCostUinr ?? 0n)}`
   if (isMore(params.maxOutputTokens, bounds.maxOutputTokens)) return `max_output_tokens: at most ${bounds.maxOutputTokens}`
   if (isMore(params.maxConcurrency, bounds.maxConcurrency)) return `max_concurrency: at most ${bounds.maxConcurrency}`
+  const tool = patternBeyond(params.allowedTools ?? [], bounds.allowedTools)
+  if (tool !== undefined) return `allowed_tools: ${tool} is not within ${bounds.allowedTools?.join(', ') || 'none'}`
   return null
 }
 
 /**
  * Returns the first requested rule that is looser than the present rule, as its name on the wire and an explanation. Returns null when there is none.
- * Removing an existing rule with null counts as looser.
+ * Removing an existing rule with null counts as looser, except for `allowedTools`, where null allows nothing.
  */
 export function looser(params: AgentParams, now: AgentRules & { readonly mayDelegate: boolean }): string | null {
   if (params.mayDelegate === true && !now.mayDelegate) return 'may_delegate: it may not'

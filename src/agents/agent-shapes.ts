@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { allowListMaxBytes, isShortList } from '../gateway/keys/key-rules.ts'
 import { isRunId } from '../gateway/wire/runs/run-id.ts'
 import { agentScopes } from '../platform/security/principal.ts'
+import { toolPattern, toolPatternMaxChars } from '../platform/security/tool-patterns.ts'
 import { int4Max, rowId } from '../platform/values/row-id.ts'
 import { noAgent } from './tokens/token-refusal.ts'
 
@@ -23,6 +24,7 @@ export const agentView = z.object({
   max_cost_inr_per_call: z.number().nullable(),
   max_output_tokens: z.int().nullable(),
   max_concurrency: z.int().nullable(),
+  allowed_tools: z.array(z.string()).nullable().describe('Tools of MCP servers that its calls may use; null or empty = none.'),
   active_children: z.int().describe('Number of its children that are not revoked.'),
   owner_uid: z.int().nullable().describe('The member who answers for it; null: nobody, so owners and admins do.'),
   owner_name: z.string().nullable().describe('Null when the owner is no member any more.'),
@@ -60,6 +62,12 @@ const allowed = z
   .refine(isShortList, `at most ${allowListMaxBytes} bytes together`)
   .nullable()
   .optional()
+/** The rule about tools. An empty list allows none, as null does. */
+const allowedTools = z
+  .array(z.string().max(toolPatternMaxChars).regex(toolPattern, 'must be the public name of a tool, or slug__* for all tools of a server'))
+  .max(idsMax)
+  .nullable()
+  .optional()
 /** The rules that a request may set for an agent. A field that is left out does not change. Null removes the rule. */
 export const paramsShape = {
   may_delegate: z.boolean().optional().describe('Let the agent make child agents. Default: false.'),
@@ -74,6 +82,9 @@ export const paramsShape = {
     .describe('Most rupees that one call may cost in the worst case; null = no rule.'),
   max_output_tokens: z.int().min(1).max(int4Max).nullable().optional().describe('Most output tokens of one call, reasoning included; null = no rule.'),
   max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most concurrent calls, over all processes; null = no rule.'),
+  allowed_tools: allowedTools.describe(
+    'Tools of MCP servers that its calls may use: public names, and slug__* for all tools of a server. null or empty = none. Every agent above it must allow them too.',
+  ),
 }
 
 /** The fields that a request may set for a token. */

@@ -196,7 +196,15 @@ export class Agents {
     const adminSet = adminSetOfNew(principal, params)
     const insert = async (tx: Tx): Promise<AgentRow | null> => {
       await this.#deps.allowOneMore?.(tx, orgId)
-      const { mayDelegate = false, allowedModels = null, allowedProviders = null, maxCostUinr = null, maxOutputTokens = null, maxConcurrency = null } = params
+      const {
+        mayDelegate = false,
+        allowedModels = null,
+        allowedProviders = null,
+        maxCostUinr = null,
+        maxOutputTokens = null,
+        maxConcurrency = null,
+        allowedTools = null,
+      } = params
       const at = new Date(clock.nowMs())
       return tx.maybe(
         insertAgent,
@@ -214,6 +222,7 @@ export class Agents {
         null,
         0,
         adminSet,
+        allowedTools,
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
@@ -451,8 +460,20 @@ export class Agents {
     checkLoosening(by, before, loosened(params, before))
     const adminSet = adminSetAfter(by, before, changesOf(params))
     if (isAsRequested(before, params) && isSameSet(adminSet, before.adminSet)) return { value: before, news: [] }
-    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = { ...before, ...params }
-    const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, adminSet)
+    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools } = { ...before, ...params }
+    const row = await tx.one(
+      setAgentRules,
+      orgId,
+      id,
+      mayDelegate,
+      allowedModels,
+      allowedProviders,
+      maxCostUinr,
+      maxOutputTokens,
+      maxConcurrency,
+      adminSet,
+      allowedTools,
+    )
     return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
   }
 

@@ -18,6 +18,7 @@ const ruleNames = {
   maxCostUinr: 'max_cost_inr_per_call',
   maxOutputTokens: 'max_output_tokens',
   maxConcurrency: 'max_concurrency',
+  allowedTools: 'allowed_tools',
 } as const
 type RuleField = keyof typeof ruleNames
 export type LimitName = (typeof ruleNames)[RuleField] | 'budget'

@@ -40,6 +40,8 @@ import type { RouteHealth } from '../gateway/routing/circuits/route-health.ts'
 import type { Maintenance } from '../gateway/routing/outages/maintenance.ts'
 import { Plans } from '../gateway/routing/plans.ts'
 import { StickyRoutes } from '../gateway/routing/sticky/sticky-routes.ts'
+import type { ToolCatalog } from '../gateway/tools/registry/callable-tool.ts'
+import type { ToolRegistry } from '../gateway/tools/registry/create-tool-registry.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
 import { cardDocuments } from '../mcp/documents/card-documents.ts'
 import type { Memory } from '../memory/memory.ts'
@@ -70,6 +72,7 @@ import { keyServices } from './domains/keys.ts'
 import { budgetServices } from './domains/limits.ts'
 import { type OperatorParts, operatorRowServices } from './domains/operator.ts'
 import { orgServices, profileServices } from './domains/orgs.ts'
+import { toolServices } from './domains/tools.ts'
 import { reportServices } from './domains/usage.ts'
 import { createDomains, type Domains } from './domains.ts'
 import { drain, retire } from './drain.ts'
@@ -106,6 +109,8 @@ export interface App {
   readonly audit: AuditTrail
   /** The service that signs attestations. */
   readonly attestations: Attestations
+  /** The approved tools of organisations, as this process keeps them in memory. */
+  readonly toolCatalog: ToolCatalog
   /** The services with which the operator reads and changes money and webhooks. */
   readonly operator: OperatorServices
   /** Copies the embedded installation as of one moment. Throws BackupError. */
@@ -181,7 +186,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
     return diagnose({ ...parts, recovery: limits.recovery })
   }
   const parts: AppParts = { ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }
-  const services: RowServices = rowServices(parts, bindings, { maintenance: routes.maintenance, diagnose: doctor })
+  const services: RowServices & ToolRegistry = rowServices(parts, bindings, { maintenance: routes.maintenance, diagnose: doctor })
   const edge = { ...edgeDeps(deps, domains, services, state), ...bounds, ...watched.edge }
   const mcp = mcpOf(deps, domains, edge, bindings, watched.tools)
   const mcpPaths = {
@@ -199,6 +204,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
     operator,
     masterKeys,
     attestations: services.attestations,
+    toolCatalog: services.toolCatalog,
     baseUrl: () => state.baseUrl,
     setBaseUrl(url) {
       state.baseUrl = url
@@ -245,7 +251,7 @@ function outboundOf({ config, lookup }: AppDeps, turns: StreamTurns): Outbound {
   })
 }
 
-function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: OperatorParts): RowServices {
+function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: OperatorParts): RowServices & ToolRegistry {
   const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, orgs, catalog, circuits, health } = parts
   const people = orgServices(parts)
   const byok = createByok(parts)
@@ -301,6 +307,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     ...budgetServices(parts),
     inference: new Inference(inference, parts.idempotency),
     ...collectionServices(parts, routing.chains, inference),
+    ...toolServices(parts),
     whoami: new Whoami({
       version,
       orgName: async orgId => (await orgs.find(orgId))?.name ?? '',

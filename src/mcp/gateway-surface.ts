@@ -14,7 +14,8 @@ import type { SurfaceOf } from './surface.ts'
 import type { Tool } from './tools/toolbox/tool.ts'
 import type { ToolWatch } from './tools/toolbox/tool-watch.ts'
 import { Toolbox, ToolCatalog } from './tools/toolbox/toolbox.ts'
-import { toolsetsOf } from './tools/toolbox/toolset-choice.ts'
+import { toolServersOf, toolsetsOf } from './tools/toolbox/toolset-choice.ts'
+import { UpstreamTools } from './tools/toolbox/upstream-tools.ts'
 
 /** The parts of the gateway's own surface. */
 export interface GatewaySurfaceDeps {
@@ -43,7 +44,9 @@ export function gatewaySurface({ tools, invoker, clock, log, watch, beyondTools 
   const uncounted = invoker.uncounted()
   const polls = beyondTools === undefined ? null : new AccountPolls(clock, beyondTools.polls, beyondTools.founderOf)
   return (call, url) => {
-    const toolbox = new Toolbox({ catalog, invoker, clock, log, watch, toolsets: toolsetsOf(url) }, call)
+    const servers = toolServersOf(url)
+    const upstream = servers === null ? undefined : new UpstreamTools(rows, invoker, servers)
+    const toolbox = new Toolbox({ catalog, invoker, clock, log, watch, toolsets: toolsetsOf(url), upstream }, call)
     if (beyondTools === undefined || polls === null) return { tools: toolbox }
     const { memory, objectMaxBytes } = beyondTools
     const reader = new RowReader(invoker, call, log)

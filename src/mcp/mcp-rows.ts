@@ -6,6 +6,7 @@ import { inferenceEndpoints } from '../gateway/inference/endpoints/endpoints.ts'
 import { imageEndpoints } from '../gateway/inference/endpoints/image-endpoints.ts'
 import { limitsEndpoints } from '../gateway/limits/endpoints.ts'
 import { routingEndpoints } from '../gateway/routing/preview/routing-endpoints.ts'
+import { toolEndpoints } from '../gateway/tools/calls/tool-endpoints.ts'
 import { usageEndpoints } from '../gateway/usage/endpoints.ts'
 import { appendEndpoints } from '../memory/endpoints/append-endpoints.ts'
 import { memoryEndpoints } from '../memory/endpoints/endpoints.ts'
@@ -25,6 +26,8 @@ export const mcpRows = {
   usage: usageEndpoints.usage,
   budgets: limitsEndpoints.budgets,
   listAgents: agentEndpoints.listAgents,
+  listTools: toolEndpoints.listTools,
+  callTool: toolEndpoints.callTool,
   memory: { ...memoryEndpoints, ...appendEndpoints, ...historyEndpoints, ...searchEndpoints, ...promoteEndpoints, ...shareEndpoints },
 }
 

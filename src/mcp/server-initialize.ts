@@ -16,7 +16,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 import type { McpIdentity } from './documents/instructions.ts'
-import { type Questions, type Surface, SurfaceError, type ToolRun } from './surface.ts'
+import { type Questions, type Surface, SurfaceError, type ToolAnswer, type ToolEntry, type ToolRun } from './surface.ts'
 import type { Cancellations } from './transport/cancellations.ts'
 import { listTurn } from './transport/list-turns.ts'
 
@@ -70,9 +70,9 @@ function makeServer(surface: Surface, identity: McpIdentity): Server {
 const toolCall = z.looseObject({ method: z.literal('tools/call') })
 
 function serveTools(server: Server, { tools, logging }: Surface, { cancellations, owner }: CancelScope): void {
-  server.setRequestHandler(ListToolsRequestSchema, async () => {
+  server.setRequestHandler(ListToolsRequestSchema, async request => {
     await listTurn()
-    return { tools: tools.list() }
+    return tools.page === undefined ? { tools: tools.list() } : ofThisEra(await tools.page(request.params?.cursor))
   })
   server.setNotificationHandler(CancelledNotificationSchema, notification => {
     const id = notification.params.requestId
@@ -85,14 +85,14 @@ function serveTools(server: Server, { tools, logging }: Surface, { cancellations
     const report: ToolRun['report'] =
       progressToken === undefined
         ? null
-        : ({ progress, message }) => {
-            extra.sendNotification({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined)
+        : noted => {
+            extra.sendNotification({ method: 'notifications/progress', params: { progressToken, ...noted } }).catch(() => undefined)
           }
     const log: ToolRun['log'] = (level, data) => {
       if (logging) extra.sendNotification({ method: 'notifications/message', params: { level, data } }).catch(() => undefined)
     }
     return cancellations.run(owner, extra.requestId, async cancelled =>
-      answerOnly(await tools.run(name, args, { signal: AbortSignal.any([extra.signal, cancelled]), report, log, asked: null })),
+      withoutOther(answerOnly(await tools.run(name, args, { signal: AbortSignal.any([extra.signal, cancelled]), report, log, asked: null }))),
     )
   })
 }
@@ -128,4 +128,24 @@ function servePrompts(server: Server, { prompts, complete }: Surface): void {
 function answerOnly<T extends object>(said: T | Questions): T {
   if ('questions' in said) throw new SurfaceError('refused', 'This asks its caller back, which needs a client of protocol 2026-07-28.')
   return said
+}
+
+const isObject = (value: unknown): value is { readonly [key: string]: unknown } => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Leaves out structured content that is no object, because this era has no place for it. The texts of the answer stay. */
+function withoutOther(answer: ToolAnswer): ToolAnswer {
+  if (answer.structuredContent === undefined || isObject(answer.structuredContent)) return answer
+  const { structuredContent: _other, ...rest } = answer
+  return rest
+}
+
+/** Leaves out output schemas that describe something else than an object. */
+function ofThisEra({ tools, ...page }: { tools: ToolEntry[]; nextCursor?: string }): { tools: ToolEntry[]; nextCursor?: string } {
+  const kept = tools.map(tool => {
+    const { outputSchema, ...rest } = tool
+    return outputSchema === undefined || (isObject(outputSchema) && outputSchema['type'] === 'object')
+      ? tool
+      : { ...rest, name: tool.name, inputSchema: tool.inputSchema }
+  })
+  return { ...page, tools: kept }
 }

@@ -70,6 +70,8 @@ export interface ToolSurface {
   /** Bytes of pictures in the answers so far. It is left out when the tools make no pictures. */
   readonly pictureBytes?: number
   list(): ToolEntry[]
+  /** Returns one page of tools/list: the tools of `list` and those that must be looked up. Absent when `list` has all of them. Throws SurfaceError. */
+  page?(cursor: string | undefined): Promise<{ tools: ToolEntry[]; nextCursor?: string }>
   has(name: string): boolean
   /** Returns the message for a name that `has()` does not know. */
   unknown(name: string): string

@@ -6,6 +6,7 @@ import { signInOwner } from '../gateway/access/sign-in/sign-in.ts'
 import { serverKeyOwner } from '../gateway/byok/custom-servers/custom-servers.ts'
 import { providerKeyOwner } from '../gateway/byok/provider-keys.ts'
 import { contentOwner } from '../gateway/inference/content-log/content-log.ts'
+import { toolCredentialOwner } from '../gateway/tools/registry/tool-credential.ts'
 import { webhookSecretOwner } from '../gateway/webhooks/webhook-secret.ts'
 import { storeOwner } from '../memory/config/open-stores.ts'
 import type { Db } from '../platform/db/db.ts'
@@ -17,7 +18,7 @@ const column = (table: string, name: string, keys: readonly string[], ownerOf: (
   column: name,
   keys: keys.map(key => {
     const [keyName = '', type] = key.split(' ')
-    return { name: keyName, type: type === 'int' || type === 'bytea' ? type : 'text' }
+    return { name: keyName, type: type === 'int' || type === 'bytea' || type === 'uuid' ? type : 'text' }
   }),
   ownerOf: values => ownerOf(...values),
 })
@@ -31,6 +32,7 @@ export const sealedValues: readonly SealedValues[] = [
   column('attestation_keys', 'sealed_hmac_key', ['key_id'], (id = '') => `attestation_keys:${id}:hmac_key`),
   column('provider_keys', 'sealed', ['org_id int', 'provider_id'], (org, provider = '') => providerKeyOwner(Number(org), provider)),
   column('custom_endpoints', 'key_sealed', ['org_id int', 'slug'], (org, slug = '') => serverKeyOwner(Number(org), slug)),
+  column('tool_server_credentials', 'value_sealed', ['org_id int', 'server_id uuid'], (org, server = '') => toolCredentialOwner(Number(org), server)),
   column('webhook_endpoints', 'secret_sealed', ['id int'], id => webhookSecretOwner(Number(id))),
   column('memory_stores', 'sealed_credentials', ['org_id int'], org => storeOwner(Number(org))),
   column('sign_in_states', 'sealed', ['state_hash bytea'], (hash = '') => signInOwner(bytesOf(hash))),

@@ -49,6 +49,10 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly trace?: TracePlace | undefined
   /** Takes a place for a streamed reply until the reply ends. Absent when the caller already has one. Throws `places_taken`. */
   readonly holdStream?: (() => void) | undefined
+  /** Gets the progress notes of a tool of an MCP server. It must not throw. */
+  readonly onProgress?:
+    | ((progress: { readonly progress: number; readonly total?: number | undefined; readonly message?: string | undefined }) => void)
+    | undefined
   /** Is called for every route that a charging call tries. It must not throw. */
   readonly onRoute?: (step: RouteStep) => void
 }

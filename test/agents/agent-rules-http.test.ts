@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestReply } from '../harness/app.ts'
 
-const noRules = { allowed_models: null, allowed_providers: null, max_cost_inr_per_call: null, max_output_tokens: null, max_concurrency: null }
+const noRules = { allowed_models: null, allowed_providers: null, max_cost_inr_per_call: null, max_output_tokens: null, max_concurrency: null, allowed_tools: null }
 const allRules = {
   allowed_models: ['alpha-only', 'auto'],
   allowed_providers: ['alpha'],
   max_cost_inr_per_call: 0.25,
   max_output_tokens: 100,
   max_concurrency: 3,
+  allowed_tools: ['crm__*', 'git__list-issues'],
 }
 
 describe('rules of agents over HTTP', () => {

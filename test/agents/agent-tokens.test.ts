@@ -35,7 +35,7 @@ test('the reply to a mint contains the agent and the life of the token', async (
     expires_in: 900,
     expires_at: expect.stringMatching(/Z$/),
     agent_id: agentId,
-    scope: 'inference memory:read memory:write usage:read',
+    scope: 'inference memory:read memory:write usage:read tools:call',
   })
   expect(Math.abs(Date.parse(minted.expires_at) - process.clock.nowMs() - 900_000)).toBeLessThan(60_000)
 })
@@ -59,7 +59,7 @@ test('a token verifies offline with the published keys and has the RFC 9068 clai
     uid: userId,
     key_id: keyId,
     ver: 2,
-    scope: 'inference memory:read memory:write usage:read',
+    scope: 'inference memory:read memory:write usage:read tools:call',
     agent: { id: agentId, name: 'triage', epoch: 1 },
     iat: expect.any(Number),
     nbf: payload.iat,
@@ -83,7 +83,7 @@ test('a token acts as its agent, under the limits of the key that minted it', as
     tokenIds: [decodeJwt(token).jti],
     keyId,
     keyName: 'main',
-    scopes: ['inference', 'memory:read', 'memory:write', 'usage:read'],
+    scopes: ['inference', 'memory:read', 'memory:write', 'usage:read', 'tools:call'],
     workspaceId: null,
     limits: { rpmLimit: 7, dailyLimit: 70 },
     isTrial: false,

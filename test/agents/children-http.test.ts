@@ -4,7 +4,7 @@ import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp, type TestReply, until } from '../harness/app.ts'
 import { familyOf, type Member, newName, said } from './family.ts'
 
-const everything = 'inference memory:read memory:write usage:read'
+const everything = 'inference memory:read memory:write usage:read tools:call'
 const manyChildren = statement<[orgId: number, parentId: number, count: number]>(
   'test.many_children',
   `insert into agents (org_id, name, created_at, parent_id, depth)

@@ -81,7 +81,7 @@ describe('scopes of agent tokens over HTTP', () => {
   }
 
   test('a token has every scope unless its mint requests fewer, and the reply and the claims name the scopes', async () => {
-    const everything = 'inference memory:read memory:write usage:read'
+    const everything = 'inference memory:read memory:write usage:read tools:call'
     for (const [body, scope] of [
       [undefined, everything],
       [{}, everything],
@@ -166,13 +166,16 @@ describe('scopes of agent tokens over HTTP', () => {
       for (const path of ['/v1/me/whoami', '/v1/me/profile']) expect((await app.call('GET', path, undefined, { token: tokenOf(scope) })).status).toBe(200)
   })
 
-  test('a token from before scopes existed has every scope, and unknown scope names grant nothing', async () => {
+  test('a token from before scopes existed has the first four scopes, and unknown scope names grant nothing', async () => {
     const { kid, key } = await app.gateway.app.agents.signingKeys.current()
     const sign = (claims: JWTPayload) => new SignJWT(claims).setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid }).sign(key)
     const { ver: _ver, ...before } = decodeJwt(await minted())
     const old = await sign({ ...before, scope: 'inference' })
     expect((await family.chat(old)).status).toBe(200)
     expect((await app.call('GET', '/v1/usage', undefined, { token: old })).status).toBe(200)
+    // A scope that was added later is not among them.
+    expect((await app.call('GET', '/v1/me/whoami', undefined, { token: old })).json.scope).toBe('inference memory:read memory:write usage:read')
+    expect(said(await app.call('GET', '/v1/tools', undefined, { token: old }))).toEqual([403, 'forbidden'])
     expect((await app.call('PUT', '/v1/me/memory/o?key=agents/old.md', 'kept', { token: old })).status).toBe(200)
     expect((await app.call('GET', '/v1/me/memory/o?key=agents/old.md', undefined, { token: old })).text).toBe('kept')
     for (const scope of ['admin memory:everything', '', undefined]) {

@@ -47,7 +47,7 @@ describe('trust rules', () => {
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
     })
     const plain = (await create({ name: 'plain', audience: 'plain' })).json
-    expect(plain).toMatchObject({ claims: {}, scope: 'inference memory:read memory:write usage:read', ttl_s: null })
+    expect(plain).toMatchObject({ claims: {}, scope: 'inference memory:read memory:write usage:read tools:call', ttl_s: null })
     expect(await list()).toEqual([made.json, plain])
     for (const { id } of [made.json, plain])
       expect((await app.call('DELETE', `/me/agent-trust/${id}`, undefined, { cookie: owner })).json).toEqual({ ok: true })

@@ -81,7 +81,7 @@ describe('client commands', () => {
     const asAgent: Typing = { key: token }
     const me = await ran(['whoami'], asAgent)
     expect(me).toMatch(/^agent +reviewer \(id \d+\)$/m)
-    expect(me).toMatch(/^scope +inference memory:read memory:write usage:read$/m)
+    expect(me).toMatch(/^scope +inference memory:read memory:write usage:read tools:call$/m)
 
     await typed(['memory', 'put', 'agents/reviewer/notes.md'], { ...asAgent, stdin: 'The build is green.\n' })
     const read = await run(['memory', 'get', 'agents/reviewer/notes.md', '-v'], asUser)

@@ -171,6 +171,7 @@ describe.skipIf(program === null)(suiteName('agents in the console'), { timeout:
     const { page } = opened
     await page.getByLabel('Call models').uncheck()
     await page.getByLabel('Write memory').uncheck()
+    await page.getByLabel('Call tools').uncheck()
     await page.getByLabel('Lives for').selectOption('300')
     await page.getByRole('button', { name: 'Make a token' }).click()
     const panel = page.getByRole('dialog', { name: 'A token of reader' })

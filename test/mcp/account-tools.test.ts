@@ -91,7 +91,7 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     const { scopes, ...me } = (await client.call('whoami')).data
     const { json } = await app.call('GET', '/v1/me/whoami', undefined, { token: agent.token })
     expect(me).toEqual(json)
-    expect(scopes).toEqual(['inference', 'memory:read', 'memory:write', 'usage:read'])
+    expect(scopes).toEqual(['inference', 'memory:read', 'memory:write', 'usage:read', 'tools:call'])
     expect(me).toMatchObject({
       principal: { kind: 'agent', id: agent.id, name: 'counting' },
       org: { id: app.orgId },

@@ -48,7 +48,10 @@ describe('POST /mcp', () => {
     const agent = await app.newAgent('mcp-three')
     expect(messageOf((await post(initialize, {}, agent.token)).text).result.serverInfo.name).toBe('brigade')
     const who = await (await initializeClient(agent.token)).call('whoami')
-    expect(who.data).toMatchObject({ principal: { kind: 'agent', id: agent.id, name: 'mcp-three' }, scope: 'inference memory:read memory:write usage:read' })
+    expect(who.data).toMatchObject({
+      principal: { kind: 'agent', id: agent.id, name: 'mcp-three' },
+      scope: 'inference memory:read memory:write usage:read tools:call',
+    })
   })
 
   test('MCP-16 initialize for 2026-07-28 or for an unknown version is answered with 2025-11-25', async () => {

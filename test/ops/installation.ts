@@ -6,13 +6,15 @@ import { expect } from 'vitest'
 import { type RunningGateway, startGateway } from '../../src/composition/serve.ts'
 import { loadConfig } from '../../src/platform/config.ts'
 import { silentLog } from '../../src/platform/observe/log.ts'
+import { startListedServer } from '../gateway/tools/registry/listed-server.ts'
 import { layMigrated } from '../harness/migrated-folder.ts'
 import { startS3Server } from '../harness/s3-server.ts'
 import { startUpstream } from '../harness/upstream-server.ts'
 
 /** Starts the servers that all installations of a test file share. */
 export async function startSurroundings() {
-  const [upstream, s3] = await Promise.all([startUpstream(), startS3Server()])
+  const [upstream, s3, tools] = await Promise.all([startUpstream(), startS3Server(), startListedServer('modern')])
+  tools.key = 'tool-server-key-0123456789'
   const folder = mkdtempSync(join(tmpdir(), 'brigade-ops-'))
   const configFile = join(folder, 'brigade.config.json')
   const route = { provider: 'fixed', input_inr_per_mtok: 10, output_inr_per_mtok: 100, source: 'test', as_of: '2026-01-01' }
@@ -33,12 +35,12 @@ export async function startSurroundings() {
     LOCAL_SERVERS: 'off',
     GITHUB_CLIENT_ID: 'brigade',
     GITHUB_CLIENT_SECRET: 'secret',
-    OUTBOUND_ALLOW: `${s3.hostPort},${new URL(upstream.url).host},127.0.0.1:9`,
+    OUTBOUND_ALLOW: `${s3.hostPort},${new URL(upstream.url).host},${tools.hostPort},127.0.0.1:9`,
     // Tokens and cookies belong to the address of the gateway, so the address stays the same when the data moves.
     BASE_URL: 'http://brigade.test',
     PRICE_FEED_URL: 'off',
   }
-  return { upstream, s3, folder, env, close: () => Promise.all([upstream.close(), s3.close()]) }
+  return { upstream, s3, tools, folder, env, close: () => Promise.all([upstream.close(), s3.close(), tools.close()]) }
 }
 export type Surroundings = Awaited<ReturnType<typeof startSurroundings>>
 
@@ -98,6 +100,7 @@ export interface Filled {
   readonly cookie: string
   /** A memory key with three versions; `third ✓` is the last. */
   readonly notes: string
+  readonly toolServerId: string
   readonly agentId: number
   readonly agentToken: string
   readonly contentRequest: string
@@ -115,7 +118,7 @@ export function chat({ call }: Started, token: string, headers: Record<string, s
 export async function fill(started: Started, surroundings: Surroundings, memory: 'folder' | 's3'): Promise<Filled> {
   const { gateway, call } = started
   const { app } = gateway
-  const { upstream, s3 } = surroundings
+  const { upstream, s3, tools } = surroundings
   const { orgId, userId } = await app.orgs.createOrg({ name: 'Safe', ownerEmail: `safe-${memory}@people.test` })
   const { id: keyId, key } = await app.keys.create({ orgId, userId, workspaceId: null, name: 'owner key', scope: 'full', rpmLimit: null, dailyLimit: null })
   const { cookie } = await app.sessions.create(userId, orgId)
@@ -143,6 +146,8 @@ export async function fill(started: Started, surroundings: Surroundings, memory:
       { cookie },
     ),
   )
+  const auth = { kind: 'header', header_name: 'X-Test-Key', header_value: tools.key }
+  const toolServer = ok(await call('POST', '/me/tool-servers', { name: 'Tools', url: tools.url, auth }, { cookie }))
   ok(await call('POST', '/me/webhooks', { url: 'http://127.0.0.1:9/hook', event_types: ['key.created'] }, { cookie }))
   ok(await call('GET', '/v1/org/residency/attestation', undefined, { token: key }))
   expect((await call('GET', '/auth/github', undefined, { headers: { 'sec-fetch-site': 'none' } })).status).toBe(302)
@@ -159,6 +164,7 @@ export async function fill(started: Started, surroundings: Surroundings, memory:
     key,
     cookie,
     notes,
+    toolServerId: toolServer.json.server.id,
     agentId: agent.json.id,
     agentToken: minted.json.access_token,
     contentRequest: said.headers.get('x-request-id') ?? '',
@@ -186,6 +192,9 @@ export async function expectWhole(started: Started, filled: Filled): Promise<voi
   expect((await call('GET', `/v1/me/memory/history?key=${notes}&version=${first}`, undefined, { token: key })).text).toBe('first')
   expect((await call('GET', `/v1/me/memory/history?key=users/${filled.userId}/other.md`, undefined, { token: key })).json.versions[0].how).toBe('delete')
   expect((await call('GET', '/me/byok', undefined, { cookie })).json.keys[0].provider).toBe('gamma')
+  expect((await call('POST', `/me/tool-servers/${filled.toolServerId}/sync`, undefined, { cookie })).json.ok, 'the header of the server can be opened').toBe(
+    true,
+  )
   expect((await chat(started, key, { 'idempotency-key': 'only-once' })).status).toBe(409)
   expect((await gateway.app.contentLog.read(orgId, contentRequest))?.model).toBe('fixed-model')
   expect((await chat(started, key)).status).toBe(200)

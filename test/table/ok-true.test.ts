@@ -19,6 +19,7 @@ const others: Readonly<Record<string, string>> = {
   'POST /oauth/token': 'the form of OAuth',
   'POST /oauth/introspect': 'the form of OAuth',
   'POST /oauth/revoke': 'the form of OAuth',
+  'POST /v1/tools/{name}/call': 'the result of the tool is the answer',
 }
 
 const changing = bindingsOf(endpointTable).filter(({ at, row }) => !at.startsWith('GET ') && row.inference !== true)

@@ -172,6 +172,7 @@ export class Children {
       self.id,
       self.depth + 1,
       maker.adminSet,
+      rules.allowedTools ?? null,
     )
     if (agent === null) return null
     return { agent, isNew: true, news: await this.#deps.agentBudgets.setIn(tx, orgId, agent, capUinr ?? null) }
@@ -190,7 +191,7 @@ export class Children {
     const news: NewsItem[] = []
     if (capUinr !== undefined) news.push(...(await this.#deps.agentBudgets.setIn(tx, orgId, child, capUinr)))
     if (isAsRequested(child, rules)) return { agent: child, isNew: false, news }
-    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = { ...child, ...rules }
+    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools } = { ...child, ...rules }
     const agent = await tx.one(
       setAgentRules,
       orgId,
@@ -202,6 +203,7 @@ export class Children {
       maxOutputTokens,
       maxConcurrency,
       child.adminSet,
+      allowedTools,
     )
     return { agent, isNew: false, news: [...news, { kind: 'agent_changed', ref: String(id) }] }
   }

@@ -157,7 +157,7 @@ const spendMaxUinr = 10n ** 18n - 1n
 
 /** Returns whether a page takes no more agents: it has its number of them, or as many bytes of rules as a list may have. */
 function isFull(rows: readonly AgentRow[], limit: number): boolean {
-  const bytes = rows.reduce((sum, { allowedModels, allowedProviders }) => sum + lengthOf(allowedModels) + lengthOf(allowedProviders), 0)
+  const bytes = rows.reduce((sum, row) => sum + lengthOf(row.allowedModels) + lengthOf(row.allowedProviders) + lengthOf(row.allowedTools), 0)
   return rows.length >= limit || bytes > listedRulesMaxBytes
 }
 

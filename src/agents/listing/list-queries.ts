@@ -77,7 +77,8 @@ const baseConditions: Readonly<Record<Base, string>> = {
 const conditions = `(not $2::boolean or parent_id is null) and ($3::boolean is null or (pause_seq % 2 = 1) = $3::boolean)
          and ($5::int is null or coalesce(owner_user, created_by_user) = $5::int) and ($6::int is null or parent_id = $6::int)`
 const hasText = `($4::text is null or strpos(lower(name), lower($4::text)) > 0 or id::text = $4::text)`
-const rulesBytes = `coalesce(octet_length(array_to_string(allowed_models, ',')), 0) + coalesce(octet_length(array_to_string(allowed_providers, ',')), 0)`
+const rulesBytes = `coalesce(octet_length(array_to_string(allowed_models, ',')), 0) + coalesce(octet_length(array_to_string(allowed_providers, ',')), 0)
+  + coalesce(octet_length(array_to_string(allowed_tools, ',')), 0)`
 
 /**
  * Returns agents after a position. The result ends before the row with which the rules of all rows have more than `rulesBytesMax` bytes, but has at

@@ -18,12 +18,15 @@ export function narrowedScopes(requested: string | undefined, given: readonly Ag
   return given.filter(scope => words.includes(scope))
 }
 
-/** The value of the claim `ver` in tokens whose `scope` lists every scope. Older tokens name only `inference` but have every scope. */
+/** The scopes of tokens without the claim `ver`, or with a smaller one than below. A scope that is added later is not among them. */
+const firstScopes: readonly AgentScope[] = ['inference', 'memory:read', 'memory:write', 'usage:read']
+
+/** The value of the claim `ver` in tokens whose `scope` lists every scope. Older tokens name only `inference` but have the first four scopes. */
 export const scopedTokenVersion = 2
 
 /** Returns the scopes of a genuine token. Unknown words in its `scope` grant nothing. */
 export function scopesOfClaims({ scope, ver }: { readonly scope?: string | undefined; readonly ver?: number | undefined }): readonly AgentScope[] {
-  if (ver === undefined || ver < scopedTokenVersion) return agentScopes
+  if (ver === undefined || ver < scopedTokenVersion) return firstScopes
   const words = (scope ?? '').split(' ')
   return agentScopes.filter(known => words.includes(known))
 }

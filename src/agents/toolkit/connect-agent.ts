@@ -26,7 +26,7 @@ export interface ConnectOptions {
    * was revoked.
    */
   readonly create?: boolean | undefined
-  /** Some of `inference memory:read memory:write usage:read`. When it is left out, the token gets all of them. */
+  /** Some of `inference memory:read memory:write usage:read tools:call`. When it is left out, the token gets all of them. */
   readonly scope?: string | undefined
   /** Seconds that a token lives. When it is left out, the default of the gateway applies. */
   readonly ttlS?: number | undefined

@@ -43,7 +43,7 @@ export interface TokenMintOptions {
    */
   readonly create?: boolean | undefined
   /**
-   * Some of `inference memory:read memory:write usage:read`, with spaces between them. When it is left out, the token gets all scopes that the
+   * Some of `inference memory:read memory:write usage:read tools:call`, with spaces between them. When it is left out, the token gets all scopes that the
    * credential may give.
    */
   readonly scope?: string | undefined

@@ -35,7 +35,7 @@ export function addAgentTokenCommand(agent: Command): void {
     .option('--agent <agent>', 'the same')
     .addOption(new Option('--header', 'print an Authorization header').conflicts(['json', 'headersJson']))
     .addOption(new Option('--headers-json', 'print {"Authorization":"Bearer …"}').conflicts('json'))
-    .option('--scope <scopes>', 'some of "inference memory:read memory:write usage:read"; all when left out')
+    .option('--scope <scopes>', 'some of "inference memory:read memory:write usage:read tools:call"; all when left out')
     .option('--ttl-s <seconds>', 'seconds of life, at most what the gateway allows', count)
     .option('--fresh', 'mint a new token even if one is kept')
   addExamples(command, [

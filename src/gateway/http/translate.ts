@@ -31,6 +31,11 @@ export function cutError(cut: CallCutError): GatewayError {
       return fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
     case 'database_away':
       return fail('database_unavailable', { retryAfterSeconds: 2 })
+    case 'tool_withdrawn':
+      return fail('tool_server_unavailable', {
+        message: 'This tool was withdrawn while its call ran: somebody blocked it, or switched its server off.',
+        extra: { reason: 'tool_withdrawn' },
+      })
     case 'shutdown':
       return fail('shutting_down')
   }

@@ -22,6 +22,8 @@ const operations: Readonly<Record<UsageKind, { readonly name: string; readonly o
   image: { name: 'generate_content', outputType: 'image' },
   transcription: { name: 'generate_content', outputType: 'text' },
   speech: { name: 'generate_content', outputType: 'speech' },
+  // Calls of tools do not pass through the pipeline.
+  tool: { name: 'execute_tool' },
 }
 
 /** Names of the conventions for providers that have another id in the catalog. */

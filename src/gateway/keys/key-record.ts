@@ -78,9 +78,10 @@ function secretsOf({ hash, previousHash, previousUntil }: KeyRow): KeySecrets {
 }
 
 function policiesOf(row: KeyRow): readonly CallPolicy[] {
-  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = row
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency].every(rule => rule === null)) return []
-  return [{ owner: 'key', ownerId: row.id, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency }]
+  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools } = row
+  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools].every(rule => rule === null)) return []
+  const tools = allowedTools === null ? {} : { allowedTools }
+  return [{ owner: 'key', ownerId: row.id, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, ...tools }]
 }
 
 function stateOf(row: KeyRow): KeyState {

@@ -31,9 +31,9 @@ const policyBytes = 256
 /** Returns about how many bytes of memory rules take. Caches of rules are bounded by it. */
 export function bytesOfPolicies(policies: readonly CallPolicy[]): number {
   let bytes = 0
-  for (const { allowedModels, allowedProviders } of policies) {
+  for (const { allowedModels, allowedProviders, allowedTools } of policies) {
     bytes += policyBytes
-    for (const ids of [allowedModels, allowedProviders]) for (const id of ids ?? []) bytes += idBytes + 2 * id.length
+    for (const ids of [allowedModels, allowedProviders, allowedTools]) for (const id of ids ?? []) bytes += idBytes + 2 * id.length
   }
   return bytes
 }

@@ -25,6 +25,7 @@ export interface KeyView {
   readonly max_cost_inr_per_call: number | null
   readonly max_output_tokens: number | null
   readonly max_concurrency: number | null
+  readonly allowed_tools: readonly string[] | null
   readonly last_used_at: string | null
   readonly expires_at: string | null
   readonly created_at: string
@@ -66,6 +67,7 @@ export function keyView(row: ListedKey, { budget, pendingUseMs, nowMs, tiers }: 
     max_cost_inr_per_call: row.maxCostUinr === null ? null : inrFromUinr(row.maxCostUinr),
     max_output_tokens: row.maxOutputTokens,
     max_concurrency: row.maxConcurrency,
+    allowed_tools: row.allowedTools,
     last_used_at: lastUsedMs === 0 ? null : new Date(lastUsedMs).toISOString(),
     expires_at: iso(row.expiresAt),
     created_at: row.createdAt.toISOString(),

@@ -34,6 +34,8 @@ export interface KeyPolicies {
   readonly maxCostUinr?: bigint | null | undefined
   readonly maxOutputTokens?: number | null | undefined
   readonly maxConcurrency?: number | null | undefined
+  /** Null allows no tool of an MCP server. */
+  readonly allowedTools?: readonly string[] | null | undefined
 }
 
 export interface NewKey {
@@ -135,6 +137,7 @@ export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids,
       policies.maxConcurrency ?? null,
       expiresAt,
       createdAt,
+      policies.allowedTools ?? null,
     ),
   )
   await emit(tx, { id: eventId(ids, nowMs), orgId: params.orgId, type: 'key.created', atMs: nowMs, data: { key_id: id, prefix, tier, scope } })
@@ -187,6 +190,7 @@ export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: K
       orElse(changes.maxOutputTokens, before.maxOutputTokens),
       orElse(changes.maxConcurrency, before.maxConcurrency),
       now,
+      orElse(changes.allowedTools, before.allowedTools),
     ),
   )
 }

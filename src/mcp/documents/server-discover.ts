@@ -79,7 +79,7 @@ function capabilitiesOf({ resources, prompts, complete, changes, logging }: Surf
 }
 
 function serveTools(server: Server, { tools, logging }: Surface): void {
-  server.setRequestHandler('tools/list', () => ({ tools: tools.list() }))
+  server.setRequestHandler('tools/list', request => (tools.page === undefined ? { tools: tools.list() } : asProtocol(tools.page(request.params?.cursor))))
   server.setRequestHandler('tools/call', async (request, ctx) => {
     const { name, arguments: args } = request.params
     if (!tools.has(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, tools.unknown(name))
@@ -87,8 +87,8 @@ function serveTools(server: Server, { tools, logging }: Surface): void {
     const report: ToolRun['report'] =
       progressToken === undefined
         ? null
-        : ({ progress, message }) => {
-            ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined)
+        : noted => {
+            ctx.mcpReq.notify({ method: 'notifications/progress', params: { progressToken, ...noted } }).catch(() => undefined)
           }
     const log: ToolRun['log'] = (level, data) => {
       if (logging) ctx.mcpReq.log(level, data).catch(() => undefined)

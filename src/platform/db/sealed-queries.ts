@@ -8,7 +8,7 @@ export interface SealedColumn {
   readonly table: string
   readonly column: string
   /** The columns of the primary key, in order. */
-  readonly keys: readonly { readonly name: string; readonly type: 'int' | 'text' | 'bytea' }[]
+  readonly keys: readonly { readonly name: string; readonly type: 'int' | 'text' | 'bytea' | 'uuid' }[]
   /** Returns the associated data of a value. The argument is the primary key of its row as text, with bytea as `\x` and hex. */
   readonly ownerOf: (keys: readonly string[]) => string
 }

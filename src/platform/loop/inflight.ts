@@ -2,7 +2,17 @@
  * Running calls by agent, by key, by token and by run, so that a revoke can cut them. An edge or the pipeline registers a call *before* it checks the agent's epoch
  * a second time. So every revoke is either seen by the check or cuts the registered call.
  */
-export type CutReason = 'agent_revoked' | 'agent_paused' | 'key_revoked' | 'token_revoked' | 'run_ended' | 'agent_stale' | 'database_away' | 'shutdown'
+export type CutReason =
+  | 'agent_revoked'
+  | 'agent_paused'
+  | 'key_revoked'
+  | 'token_revoked'
+  | 'run_ended'
+  | 'agent_stale'
+  | 'database_away'
+  | 'shutdown'
+  /** The tool of an MCP server was blocked, or its server was switched off. */
+  | 'tool_withdrawn'
 
 /** The abort reason of a call that the gateway itself cut. */
 export class CallCutError extends Error {
@@ -22,7 +32,7 @@ export interface Abortable {
 export interface CallOwners {
   readonly agentIds: readonly number[]
   readonly keyId: number | null
-  /** For an agent token: its own id and the ids of the tokens from which it was made. */
+  /** For an agent token: its own id and the ids of the tokens from which it was made. For a call of a tool: its owners `tool:<id>` and `tool_server:<id>`. */
   readonly tokenIds?: readonly string[]
 }
 

@@ -5,7 +5,7 @@ export type Capability = 'usage:org:view' | 'cost:org:view' | 'audit:view'
 export type KeyScope = 'full' | 'inference'
 
 /** The scopes of agent tokens. A token has all of them unless fewer were requested. */
-export const agentScopes = ['inference', 'memory:read', 'memory:write', 'usage:read'] as const
+export const agentScopes = ['inference', 'memory:read', 'memory:write', 'usage:read', 'tools:call'] as const
 export type AgentScope = (typeof agentScopes)[number]
 
 /** The limits of an API key. Null means no limit. */
@@ -28,6 +28,8 @@ export interface CallPolicy {
   readonly maxOutputTokens: number | null
   /** Maximum number of concurrent calls over all processes. A stream counts until it ends. */
   readonly maxConcurrency: number | null
+  /** Public names of tools of MCP servers, and `slug__*` for all tools of one. Null or absent: none. */
+  readonly allowedTools?: readonly string[] | null
 }
 
 interface Common {

@@ -33,7 +33,8 @@ const keptIn = new Map(
     sessions: 'sessions cli_codes sign_in_links sign_in_states revoked_tokens',
     'audit trail': 'audit_log',
     'idempotency keys': 'idempotency_keys',
-    'keys, agents and servers': 'api_keys agents agent_trust agent_trust_audiences custom_endpoints provider_keys memory_stores memory_external_ids',
+    'keys, agents and servers':
+      'api_keys agents agent_trust agent_trust_audiences custom_endpoints provider_keys memory_stores memory_external_ids tool_servers tool_server_credentials tool_definitions tool_pins',
     'what people typed':
       'orgs workspaces chains coding_profiles budgets collections collection_versions collection_slugs collection_stars collection_alerts collection_monitors',
     mail: 'emails',

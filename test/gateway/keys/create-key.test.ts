@@ -104,6 +104,7 @@ describe('making and listing keys', () => {
       max_cost_inr_per_call: 2.5,
       max_output_tokens: 900,
       max_concurrency: 4,
+      allowed_tools: null,
       last_used_at: expect.any(String),
       expires_at: made.expires_at,
       created_at: made.created_at,

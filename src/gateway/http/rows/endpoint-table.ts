@@ -47,6 +47,9 @@ import { memberEndpoints } from '../../orgs/members/member-endpoints.ts'
 import { orgEndpoints } from '../../orgs/org-endpoints.ts'
 import { workspaceEndpoints } from '../../orgs/workspaces/workspace-endpoints.ts'
 import { routingEndpoints } from '../../routing/preview/routing-endpoints.ts'
+import { toolEndpoints } from '../../tools/calls/tool-endpoints.ts'
+import { toolPinEndpoints } from '../../tools/registry/approvals/tool-pin-endpoints.ts'
+import { toolServerEndpoints } from '../../tools/registry/servers/tool-server-endpoints.ts'
 import { activityEndpoints } from '../../usage/activity/activity-endpoints.ts'
 import { eventEndpoints } from '../../usage/activity/event-endpoints.ts'
 import { usageEndpoints } from '../../usage/endpoints.ts'
@@ -78,6 +81,8 @@ export const endpointTable = {
   ...keyEndpoints,
   ...providerKeyEndpoints,
   ...customEndpoints,
+  ...toolServerEndpoints,
+  ...toolPinEndpoints,
   ...routingEndpoints,
   ...collectionEndpoints,
   ...billingEndpoints,
@@ -108,6 +113,7 @@ export const endpointTable = {
   ...monitorEndpoints,
   ...alertEndpoints,
   ...webhookEndpoints,
+  ...toolEndpoints,
   ...complianceEndpoints,
   ...hintEndpoints,
   ...operatorEndpoints,

@@ -22,6 +22,8 @@ export function endOfCut(cut: CallCutError): StreamEnd {
       return { name: 'database_unavailable', message: 'The gateway cannot confirm that this agent is still active.' }
     case 'database_away':
       return { name: 'database_unavailable', message: 'The gateway has been without its database for too long to go on.' }
+    // No call of a model ends for the first reason.
+    case 'tool_withdrawn':
     case 'shutdown':
       return { name: 'shutting_down' }
   }

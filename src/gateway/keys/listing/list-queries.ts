@@ -39,6 +39,7 @@ export interface ListedKey {
   readonly maxCostUinr: bigint | null
   readonly maxOutputTokens: number | null
   readonly maxConcurrency: number | null
+  readonly allowedTools: readonly string[] | null
 }
 
 const columns = `k.id, k.user_id as "userId", (k.user_id is null or m.user_id is not null) as "hasOwner", k.workspace_id as "workspaceId",
@@ -47,7 +48,7 @@ const columns = `k.id, k.user_id as "userId", (k.user_id is null or m.user_id is
      k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", k.created_at as "createdAt",
      k.rotated_at as "rotatedAt", k.previous_until as "previousUntil", k.allowed_models as "allowedModels",
      k.allowed_providers as "allowedProviders", k.max_cost_uinr as "maxCostUinr", k.max_output_tokens as "maxOutputTokens",
-     k.max_concurrency as "maxConcurrency"`
+     k.max_concurrency as "maxConcurrency", k.allowed_tools as "allowedTools"`
 const withOwner = `left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'`
 
 /** A key of a page. */
@@ -126,7 +127,7 @@ const listOf = (sort: keyof typeof orders): Statement<ListParams, ListedKeyRow> 
       keys: orders[sort].keys,
       order: orders[sort].order,
       filter,
-      bytes: jsonBytes('t.name', 't.allowed_models', 't.allowed_providers'),
+      bytes: jsonBytes('t.name', 't.allowed_models', 't.allowed_providers', 't.allowed_tools'),
       scanMax: '$8::int',
       limit: '$9::int',
       maxBytes: '$10::int',

@@ -37,6 +37,11 @@ export interface AdmissionRequest {
   readonly leastUinr?: bigint | undefined
   /** True when the call may run on the platform's account free of charge, because its key is a trial key. Absent means false. */
   readonly isFree?: boolean
+  /**
+   * True for a call of a tool, whose price is known. No budget holds beyond its cap for it, also a budget that is not strict, and it takes no unit of the
+   * key's daily limit. Absent means false.
+   */
+  readonly isTool?: boolean
   /** The most that the dearest route on the prepaid balance may cost at first. Null or absent when no route debits the balance. */
   readonly debitUinr?: bigint | null
 }

@@ -80,7 +80,7 @@ export class Bindings {
   peek(request: AdmissionRequest, nowMs: number, monotonicMs: number): Binding | null {
     const binding = isPlain(request) ? (this.#plain.get(request.principal) ?? this.#remembered(request)) : this.#bindings.get(callerKey(request))
     if (binding === undefined || binding.version !== this.version || nowMs >= binding.validUntilMs) return null
-    if (binding.dailyLimit !== request.principal.limits.dailyLimit) return null
+    if (binding.dailyLimit !== dailyLimitOf(request)) return null
     if (!areCapsOf(binding.running, request.policies)) return null
     return this.#budgets.areFresh(binding.entries, monotonicMs) ? binding : null
   }
@@ -97,7 +97,7 @@ export class Bindings {
     const refs = scopesOf(request)
     const entries = await this.#budgets.load(refs)
     const { principal } = request
-    const { dailyLimit } = principal.limits
+    const dailyLimit = dailyLimitOf(request)
     const counters: Counter[] = []
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
     // No organisation has a negative id, so this counter belongs to no organisation but to a person.
@@ -157,15 +157,23 @@ export class Bindings {
   }
 }
 
+/** Returns the daily limit that the call counts in. Null when there is none. */
+const dailyLimitOf = ({ principal, isTool }: AdmissionRequest): number | null => (isTool === true ? null : principal.limits.dailyLimit)
+
 const orgRef = (orgId: number): ScopeRef => ({ orgId, scope: 'org', scopeId: String(orgId) })
 
 const isPlain = (request: AdmissionRequest): boolean =>
-  request.agentId === null && request.agentAncestorIds.length === 0 && (request.teamId ?? null) === null && !isPrepaid(request) && request.isFree !== true
+  request.agentId === null &&
+  request.agentAncestorIds.length === 0 &&
+  (request.teamId ?? null) === null &&
+  !isPrepaid(request) &&
+  request.isFree !== true &&
+  request.isTool !== true
 
 const isPrepaid = ({ debitUinr }: AdmissionRequest): boolean => debitUinr !== undefined && debitUinr !== null
 
 function callerKey(request: AdmissionRequest): string {
   const { principal, agentId, agentAncestorIds } = request
   const ancestors = agentAncestorIds.length === 0 ? '' : agentAncestorIds.join('.')
-  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}${request.isFree === true ? '|free' : ''}`
+  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}${request.isFree === true ? '|free' : ''}${request.isTool === true ? '|tool' : ''}`
 }

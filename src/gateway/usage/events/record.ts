@@ -12,7 +12,7 @@ export type Outcome =
   /** The process died. The outcome is written later, from the journal. */
   | 'interrupted'
 
-export type UsageKind = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech'
+export type UsageKind = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool'
 
 /** The run of a call. */
 export interface RunOfCall {
@@ -38,7 +38,9 @@ export interface UsageEvent extends Partial<RunOfCall> {
   /** The label in `x-br-agent-id`, when it names no registered agent. */
   readonly agentLabel: string | null
   readonly kind: UsageKind
+  /** The model that served the call. For a tool of an MCP server its public name. */
   readonly model: string
+  /** The provider that served the call: `byoe:<slug>` for an own server, `mcp:<slug>` for an MCP server. */
   readonly provider: string
   /**
    * The least restricted place to which the call was sent. `declared` means that the organisation says that its own server is in India. The gateway

@@ -51,7 +51,7 @@ export interface ModelRollup {
 export interface Group {
   readonly facts: Facts
   readonly sums: Rollup
-  /** Sums of the model over all organisations. Null for an organisation's own server, because it must not change the public figures of a model. */
+  /** Sums of the model over all organisations. Null for an organisation's own server and for a tool, because neither may change the public figures of a model. */
   readonly model: ModelRollup | null
   /** Number of served calls by latency bucket, on own servers too. */
   readonly latencies: Map<number, number>
@@ -86,7 +86,7 @@ interface Names {
 }
 
 function newGroup(event: UsageEvent, { day, hour, label, model }: Names): Group {
-  const { orgId, userId, workspaceId, keyId, agentId, provider, residency, byok } = event
+  const { orgId, userId, workspaceId, keyId, agentId, provider, residency, byok, kind } = event
   return {
     facts: {
       org_id: orgId,
@@ -103,7 +103,7 @@ function newGroup(event: UsageEvent, { day, hour, label, model }: Names): Group 
       byok,
     },
     sums: emptyRollup(),
-    model: provider.startsWith('byoe:') ? null : emptyModelRollup(),
+    model: provider.startsWith('byoe:') || kind === 'tool' ? null : emptyModelRollup(),
     latencies: new Map(),
   }
 }

@@ -76,8 +76,27 @@ const collectionAlert = z.object({
   window_s: z.int().describe('The time span that the alert checked, in seconds.'),
 })
 
+const toolChanges = z.object({
+  server_id: z.string(),
+  server_slug: z.string().describe('The first part of the names of its tools.'),
+  new: z.int().describe('Number of tools that the server shows for the first time. They wait for approval.'),
+  changed: z.int().describe('Number of tools whose definition changed. A tool that was approved waits for approval again.'),
+  gone: z.int().describe('Number of tools that the server does not show any more.'),
+  returned: z.int().describe('Number of tools that were gone. With the approved definition they can be called again.'),
+  tools: z
+    .array(
+      z.object({
+        tool: z.string().describe('The name that callers use.'),
+        change: z.enum(['new', 'changed', 'gone', 'returned']),
+        hash: z.string().describe('SHA-256 of the definition that the server shows, in hexadecimal.'),
+        approved_hash: z.string().nullable().describe('Of the approved definition; null if there is none.'),
+      }),
+    )
+    .describe('The first 50 of them, each with `tool`, `change`, `hash` and `approved_hash`.'),
+})
+
 interface CatalogEntry {
-  readonly family: 'budget' | 'keys' | 'billing' | 'reliability' | 'test'
+  readonly family: 'budget' | 'keys' | 'billing' | 'reliability' | 'tools' | 'test'
   /** When the event is sent. */
   readonly when: string
   readonly data: z.ZodObject
@@ -97,6 +116,7 @@ export const eventCatalog = {
   'provider.circuit_open': { family: 'reliability', when: 'The circuit of a route opens after consecutive failures. The organisation whose calls failed receives it. When a second organisation sees the failures, every other subscribed organisation receives it too.', data: openCircuit },
   'request.anomaly': { family: 'reliability', when: 'Spend, errors or tokens of the last hour are far above the hours of the seven days before.', data: anomaly },
   'collection.alert': { family: 'reliability', when: 'Canaries of a collection reach the threshold of an alert, stay there for the cool-down, or are below it again.', data: collectionAlert },
+  'tool.changed': { family: 'tools', when: 'An MCP server of the organisation shows new or changed tools, or some are gone or back. An owner or admin approves definitions.', data: toolChanges },
   ping: { family: 'test', when: 'Somebody requests a test. It is sent to that endpoint, whatever it subscribes to.', data: z.object({ message: z.string().describe('Always the same text.') }) },
 } as const satisfies Record<string, CatalogEntry>
 

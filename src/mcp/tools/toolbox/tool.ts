@@ -15,6 +15,8 @@ export type ToolCall = Omit<Call<BearerPrincipal>, 'baseUrl'> & { readonly paid?
 /** One step of a running tool. `progress` never decreases. `message` says in a few words what happens. It contains no content of the call. */
 export interface ToolProgress {
   readonly progress: number
+  /** The value of `progress` at the end, when it is known. */
+  readonly total?: number
   readonly message: string
 }
 

@@ -6,12 +6,13 @@ import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import { traceFields } from '../../../platform/observe/tracing.ts'
-import type { ToolRun, ToolSurface } from '../../surface.ts'
+import { SurfaceError, type ToolAnswer, type ToolRun, type ToolSurface } from '../../surface.ts'
 import { revokedEvidence } from '../chat/chat-stream.ts'
 import type { ContentBlock, Tool, ToolCall, ToolResult, Toolset } from './tool.ts'
 import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 import type { ToolWatch } from './tool-watch.ts'
+import type { ToolEntries, UpstreamTools } from './upstream-tools.ts'
 
 /** A tool result in the form that versions 1 and 2 of the MCP SDK send. */
 export interface ToolReply {
@@ -20,6 +21,9 @@ export interface ToolReply {
   readonly structuredContent: Record<string, unknown>
   readonly isError?: true
 }
+
+/** The name of all tools of servers in metrics and logs. Their own names would be an unbounded number of names. */
+const upstreamLabel = 'tools_call'
 
 /** All tools with their list entries. They are made once at start, because it takes milliseconds to turn schemas into JSON. */
 export class ToolCatalog {
@@ -50,6 +54,8 @@ export interface ToolboxDeps {
   readonly watch?: ToolWatch | undefined
   /** The sets that the client chose. */
   readonly toolsets: ReadonlySet<Toolset>
+  /** The tools of MCP servers that the client chose. When it is left out, it chose none. */
+  readonly upstream?: UpstreamTools | undefined
 }
 
 /** The tools of one caller for one POST. Both protocol eras answer tools/list and tools/call from it. */
@@ -79,9 +85,17 @@ export class Toolbox implements ToolSurface {
     return this.#deps.catalog.listFor(this.#call.principal, this.#deps.toolsets)
   }
 
+  /** Returns one page: own tools on the first one, and the tools of servers behind them. Throws SurfaceError. */
+  async page(cursor: string | undefined): Promise<ToolEntries> {
+    const { upstream } = this.#deps
+    if (upstream === undefined) return { tools: this.list() }
+    const { tools, ...rest } = await upstream.page(cursor, this.#call)
+    return { tools: cursor === undefined ? [...this.list(), ...tools] : tools, ...rest }
+  }
+
   /** Returns whether the chosen sets have this tool. A tool that this caller may not use counts too. The answer to its call says why it is refused. */
   has(name: string): boolean {
-    return this.#find(name) !== undefined
+    return this.#find(name) !== undefined || this.#isUpstream(name)
   }
 
   /** Returns the message for a name that `has()` does not know. */
@@ -92,7 +106,36 @@ export class Toolbox implements ToolSurface {
   }
 
   /** Runs a tool that `has()` knows. A failure is a result with `isError`, never an exception. */
-  async run(name: string, args: unknown, { signal, report }: ToolRun): Promise<ToolReply> {
+  async run(name: string, args: unknown, run: ToolRun): Promise<ToolReply | ToolAnswer> {
+    return this.#isUpstream(name) ? this.#runUpstream(name, args, run) : this.#runOwn(name, args, run)
+  }
+
+  #isUpstream(name: string): boolean {
+    return this.#deps.upstream?.covers(name) === true
+  }
+
+  /** Throws SurfaceError for a name that the caller may not call. Another failure is a result without structured content, which would have to match the tool's schema. */
+  async #runUpstream(name: string, args: unknown, { signal, report }: ToolRun): Promise<ToolAnswer> {
+    const { upstream, watch } = this.#deps
+    const watched = watch?.begin(upstreamLabel, this.#call)
+    this.#running++
+    try {
+      const call: ToolCall = { ...this.#call, ...watched?.below, signal: AbortSignal.any([signal, abortSignalOf(this.#call.signal)]) }
+      call.signal.throwIfAborted()
+      const answer = await (upstream as UpstreamTools).run(name, args, call, report, this.unknown(name))
+      watched?.end(true)
+      return answer
+    } catch (thrown) {
+      watched?.end(false)
+      if (thrown instanceof SurfaceError) throw thrown
+      const { structuredContent: _structured, ...reply } = toReply(this.#failure(signal.aborted ? cancelled() : thrown, upstreamLabel), true)
+      return reply
+    } finally {
+      this.#running--
+    }
+  }
+
+  async #runOwn(name: string, args: unknown, { signal, report }: ToolRun): Promise<ToolReply> {
     const tool = this.#find(name)
     const watched = tool === undefined ? undefined : this.#deps.watch?.begin(tool.name, this.#call)
     this.#running++

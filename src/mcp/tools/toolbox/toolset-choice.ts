@@ -2,8 +2,18 @@
 import { fail } from '../../../platform/errors.ts'
 import { type Toolset, toolsets } from './tool.ts'
 
-/** The names that `?toolsets=` accepts: the sets, and `all` for all of them. */
-const names: readonly string[] = [...toolsets, 'all']
+/** The set of the tools of all MCP servers of the organisation, and the start of the set of one server. */
+const serverTools = 'tools'
+const oneServer = /^tools:[a-z][a-z0-9-]{0,15}$/
+/** Maximum number of servers that a URL names. */
+const serversMax = 10
+
+/** The names that `?toolsets=` accepts: the sets, `all` for all of them, and the tools of servers. */
+const choosable: readonly string[] = [...toolsets, 'all']
+const names: readonly string[] = [...choosable, serverTools, `${serverTools}:<server>`]
+
+/** The servers whose tools a client chose. */
+export type ToolServers = 'all' | ReadonlySet<string>
 
 /** The sets of a client that does not choose. */
 const usual: ReadonlySet<Toolset> = new Set(toolsets.filter(name => name !== 'images'))
@@ -14,16 +24,34 @@ const usual: ReadonlySet<Toolset> = new Set(toolsets.filter(name => name !== 'im
  * after a typing mistake tools would seem to be missing.
  */
 export function toolsetsOf(url: string | undefined): ReadonlySet<Toolset> {
+  const asked = askedOf(url)
+  if (asked.length === 0) return usual
+  const unknown = asked.find(name => name !== serverTools && !oneServer.test(name) && !choosable.includes(name))
+  if (unknown !== undefined)
+    throw fail('bad_request', { message: `There is no toolset "${unknown.slice(0, 40)}". The query ?toolsets= takes a comma list of ${names.join(', ')}.` })
+  return new Set(toolsets.filter(name => asked.includes(name) || asked.includes('all')))
+}
+
+/**
+ * Returns the servers whose tools the URL of a request chooses: all with `?toolsets=tools`, some with `?toolsets=tools:crm,tools:git`. Null: none. The set
+ * `all` does not contain them. Throws `bad_request` for too many servers.
+ */
+export function toolServersOf(url: string | undefined): ToolServers | null {
+  const asked = askedOf(url)
+  if (asked.includes(serverTools)) return 'all'
+  const slugs = new Set(asked.filter(name => oneServer.test(name)).map(name => name.slice(serverTools.length + 1)))
+  if (slugs.size > serversMax)
+    throw fail('bad_request', { message: `The query ?toolsets= names at most ${serversMax} servers. The set tools has all of them.` })
+  return slugs.size === 0 ? null : slugs
+}
+
+/** Returns the names in the query, in lower case. */
+function askedOf(url: string | undefined): readonly string[] {
   const query = url?.indexOf('?') ?? -1
-  if (url === undefined || query === -1) return usual
-  const asked = new URLSearchParams(url.slice(query + 1))
+  if (url === undefined || query === -1) return []
+  return new URLSearchParams(url.slice(query + 1))
     .getAll('toolsets')
     .flatMap(list => list.split(','))
     .map(name => name.trim().toLowerCase())
     .filter(name => name !== '')
-  if (asked.length === 0) return usual
-  const unknown = asked.find(name => !names.includes(name))
-  if (unknown !== undefined)
-    throw fail('bad_request', { message: `There is no toolset "${unknown.slice(0, 40)}". The query ?toolsets= takes a comma list of ${names.join(', ')}.` })
-  return new Set(toolsets.filter(name => asked.includes(name) || asked.includes('all')))
 }

@@ -79,6 +79,7 @@ export const text = {
     'memory:read': ['Read memory', 'What the organisation and this agent keep.'],
     'memory:write': ['Write memory', 'Its own folder, and shared ones.'],
     'usage:read': ['Read usage', 'Usage, budgets and the list of agents.'],
+    'tools:call': ['Call tools', 'Those of MCP servers that its rules allow.'],
   },
   noScope: 'Choose at least one.',
   life: 'Lives for',

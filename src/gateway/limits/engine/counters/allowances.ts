@@ -142,7 +142,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const trial = request.isFree === true ? await this.#options.trialOf(orgId) : null
         if (trial !== null) this.#rememberTrial(orgId, trial)
         const binding = await bindings.load(request, nowMs, orgRunning, trial)
-        const { dailyLimit } = request.principal.limits
+        const { dailyLimit } = binding
         const daily = binding.counters[0]
         if (dailyLimit !== null && daily !== undefined) await this.#follow(daily, dailyLimit)
         for (const [i, { cap }] of binding.running.entries()) {
@@ -153,7 +153,13 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         if (orgRunning !== null && ofOrg !== undefined) await this.#follow(ofOrg, orgRunning)
         const needs = needsOf(binding, request, boundUinr)
         const answer = await acquirer.obtain(binding.counters, needs, false)
-        if ('amounts' in answer) return this.#permit(request, nowMs, binding, answer)
+        if ('amounts' in answer) {
+          const permit = this.#permit(request, nowMs, binding, answer)
+          const beyond = request.isTool === true ? beyondCap(binding, answer) : null
+          if (beyond === null) return permit
+          permit.release()
+          throw refusalError(beyond, nowMs, binding.counters)
+        }
         const left: bigint | null = round < roundsMax ? strictlyLeft(answer, request, boundUinr) : null
         if (left === null) throw refusalError(answer, nowMs, binding.counters)
         boundUinr = left
@@ -311,6 +317,14 @@ function strictlyLeft({ counter: { metric, strict }, note }: Refused, { leastUin
   if (!isSpend(metric) || !strict || leastUinr === undefined) return null
   const left = note.cap - note.spent - note.held - note.inDoubt
   return left > 0n && left >= leastUinr && (boundUinr === null || left < boundUinr) ? left : null
+}
+
+/** Returns the refusal by the first budget that holds beyond its cap. Null when every cap covers its amount. */
+function beyondCap({ counters }: Binding, { beyondUinr }: Held): Refused | null {
+  const at = beyondUinr?.findIndex((beyond, i) => beyond > 0n && counters[i]?.metric === 'spend') ?? -1
+  const counter = counters[at]
+  if (counter === undefined) return null
+  return { counter, note: { untilMs: 0, needFrom: 0n, cap: counter.cap ?? 0n, spent: counter.knownSpent, held: 0n, inDoubt: 0n } }
 }
 
 const atLeastOne = (uinr: bigint): bigint => (uinr > 0n ? uinr : 1n)

@@ -17,7 +17,7 @@ import type { TabProps } from '../../agent-tabs.ts'
 import { useWhomToAsk } from '../../use-agents.ts'
 import { text } from '../text.ts'
 
-const scopes = ['inference', 'memory:read', 'memory:write', 'usage:read'] as const
+const scopes = ['inference', 'memory:read', 'memory:write', 'usage:read', 'tools:call'] as const
 type Scope = (typeof scopes)[number]
 /** Keys that are read for the choice. There is one page of them, the newest. */
 const keysMax = 200

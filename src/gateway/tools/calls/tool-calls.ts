@@ -1,0 +1,285 @@
+import type { Clock } from '../../../platform/clock.ts'
+import type { Call } from '../../../platform/endpoint.ts'
+import { fail } from '../../../platform/errors.ts'
+import { Cancellation } from '../../../platform/loop/cancellation.ts'
+import type { Inflight } from '../../../platform/loop/inflight.ts'
+import { type BearerPrincipal, type CallPolicy, mayActFor, type Principal } from '../../../platform/security/principal.ts'
+import type { Ids } from '../../../platform/values/ids.ts'
+import type { Limits, Permit } from '../../limits/engine/admission.ts'
+import type { UsageEvent } from '../../usage/events/record.ts'
+import type { CallableTool, OrgTools, ToolCatalog } from '../registry/callable-tool.ts'
+import type { Progress } from '../upstream/tool-call.ts'
+import type { Upstreams } from '../upstream/upstream.ts'
+import { UpstreamError } from '../upstream/upstream-error.ts'
+import { allowanceOf, type ToolAllowance } from './allowance.ts'
+import type { ServerCircuits } from './server-circuits.ts'
+import { ToolArguments } from './tool-arguments.ts'
+import { ToolCharge } from './tool-charge.ts'
+import { toolOwner, toolServerOwner } from './tool-cuts.ts'
+import { toolFailure } from './tool-failure.ts'
+import { markedResult, type ToolAnswer } from './tool-result.ts'
+
+/** A registered agent that `x-br-agent-id` names, with the rules of the agent and of all agents above it. */
+export interface NamedAgent {
+  readonly id: number
+  readonly status: 'active' | 'revoked'
+  readonly ownerUser: number | null
+  readonly ancestorIds: readonly number[]
+  readonly policies: readonly CallPolicy[]
+}
+
+export interface ToolCallsDeps {
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly catalog: ToolCatalog
+  readonly upstreams: Upstreams
+  readonly circuits: ServerCircuits
+  readonly limits: Pick<Limits<UsageEvent>, 'admit'>
+  readonly inflight: Inflight
+  /** The setting TOOL_GATEWAY. */
+  readonly isOn: boolean
+  /** The setting TOOL_RESULT_MAX_BYTES. */
+  readonly maxResultBytes: number
+  agentByLabel(orgId: number, label: string): NamedAgent | null | Promise<NamedAgent | null>
+  /** Throws when the caller was revoked since the call began. */
+  recheck(principal: BearerPrincipal): void
+}
+
+/** The part of a call that tools need. */
+export type ToolCallContext = Pick<Call<Principal>, 'principal' | 'agentLabel' | 'signal' | 'requestId'> & {
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+/** A caller with what it may call. */
+interface Bound {
+  readonly principal: BearerPrincipal
+  readonly agentId: number | null
+  readonly agentLabel: string | null
+  readonly ancestorIds: readonly number[]
+  readonly policies: readonly CallPolicy[]
+  readonly allows: ToolAllowance
+}
+
+/** Lists and calls the tools that a caller may call now. HTTP and MCP use the same functions. */
+export class ToolCalls {
+  readonly #deps: ToolCallsDeps
+  readonly #arguments = new ToolArguments()
+
+  constructor(deps: ToolCallsDeps) {
+    this.#deps = deps
+  }
+
+  /** Throws `unavailable` while the tool gateway is switched off. */
+  requireOn(): void {
+    if (!this.#deps.isOn) throw fail('unavailable', { message: 'The tool gateway is switched off here. The operator switches it on with TOOL_GATEWAY=on.' })
+  }
+
+  /** Returns at most `limit` tools that the caller may call, by name, behind the name `after`. Their definitions have about 1 MiB together. No server is asked. */
+  async page(context: ToolCallContext, { slugs, after, limit }: PageParams): Promise<ToolPage> {
+    const { allows, principal } = await this.#bound(context)
+    const all = (await this.#toolsOf(principal.orgId)).all()
+    const tools: CallableTool[] = []
+    let bytes = 0
+    for (let i = after === null ? 0 : firstAfter(all, after); i < all.length; i++) {
+      const tool = all[i] as CallableTool
+      if ((slugs !== null && !slugs.has(tool.slug)) || !allows(tool.publicName)) continue
+      bytes += sizeOf(tool)
+      if (tools.length === limit || (bytes > pageMaxBytes && tools.length > 0)) return { tools, next: tools.at(-1)?.publicName ?? null }
+      tools.push(tool)
+    }
+    return { tools, next: null }
+  }
+
+  /** Returns a tool that the caller may call. Throws `tool_not_found` for every other name. */
+  async find(context: ToolCallContext, name: string): Promise<CallableTool> {
+    const { allows, principal } = await this.#bound(context)
+    return allowed(await this.#toolsOf(principal.orgId), name, allows)
+  }
+
+  /**
+   * Calls a tool once. Throws `tool_not_found`, `bad_request` for arguments that the approved schema refuses, the refusals of budgets and limits, and the
+   * failures of the server.
+   */
+  async call(context: ToolCallContext, name: string, args: Readonly<Record<string, unknown>>): Promise<ToolAnswer> {
+    const { clock, circuits } = this.#deps
+    const startedAtMs = clock.monotonicMs()
+    const bound = await this.#bound(context)
+    const tools = await this.#toolsOf(bound.principal.orgId)
+    const tool = allowed(tools, name, bound.allows)
+    await this.#arguments.check(tool, args)
+    const credential = tools.credential(tool.serverId)
+    const circuit = `${tool.serverId}\n${credential?.value ?? ''}`
+    circuits.check(circuit)
+    checkPrice(tool, bound.policies)
+    const permit = await this.#admit(bound, tool)
+    const { principal, agentId, agentLabel } = bound
+    const facts = { principal, agentId, agentLabel, requestId: context.requestId, tool, startedAtMs }
+    const charge = new ToolCharge(permit, facts, () => clock.monotonicMs())
+    const cut = this.#watch(bound, tool, context)
+    try {
+      await this.#confirm(bound, tool)
+      cut.signal.throwIfAborted()
+      await charge.open()
+      const target = { url: tool.url, header: credential, timeoutMs: tool.timeoutMs }
+      return await this.#dial({ tool, args, target, circuit, charge, signal: cut.signal, onProgress: context.onProgress })
+    } finally {
+      // A call that was not settled never came to its dial.
+      charge.release()
+      cut.end()
+    }
+  }
+
+  async #dial({ tool, args, target, circuit, charge, signal, onProgress }: Dial): Promise<ToolAnswer> {
+    const { upstreams, circuits, maxResultBytes } = this.#deps
+    try {
+      const options = { signal, onProgress, maxResultBytes, inputSchema: tool.definition['inputSchema'] }
+      const result = await upstreams.callTool(target, tool.upstreamName, args, options)
+      circuits.succeeded(circuit)
+      await charge.settle(true, result.isError === true ? 'failed' : 'ok', 200)
+      return markedResult(result, tool)
+    } catch (thrown) {
+      const { error, outcome, status, isOfServer } = toolFailure(thrown, maxResultBytes)
+      if (isOfServer) circuits.failed(circuit)
+      await charge.settle(thrown instanceof UpstreamError && thrown.isSent, outcome, status)
+      throw error
+    }
+  }
+
+  /** Holds the price in every budget of the caller. A price of 0 is counted and needs a budget that is not used up. Decision 0789 gives the reasons. */
+  #admit({ principal, agentId, ancestorIds, policies }: Bound, { priceUinr }: CallableTool): Permit<UsageEvent> | Promise<Permit<UsageEvent>> {
+    const { limits, ids, clock } = this.#deps
+    return limits.admit({
+      principal,
+      eventId: ids.uuidv7(clock.nowMs()),
+      agentId,
+      agentAncestorIds: ancestorIds,
+      policies,
+      needUinr: priceUinr,
+      worstUinr: priceUinr,
+      isTool: true,
+    })
+  }
+
+  /**
+   * Registers the call under its tool, its server and the agent that a key names. The edge has registered it under its credential. From here on, each of them
+   * can end the call.
+   */
+  #watch({ principal, agentId, ancestorIds }: Bound, tool: CallableTool, { signal }: ToolCallContext): { readonly signal: Cancellation; end(): void } {
+    const cut = new Cancellation()
+    const onAbort = (): void => cut.abort(signal.reason)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+    const named = principal.kind === 'key' && agentId !== null ? [agentId, ...ancestorIds] : []
+    const owners = { agentIds: named, keyId: null, tokenIds: [toolOwner(tool.toolId), toolServerOwner(tool.serverId)] }
+    const unregister = this.#deps.inflight.register(owners, cut)
+    return {
+      signal: cut,
+      end() {
+        unregister()
+        signal.removeEventListener('abort', onAbort)
+      },
+    }
+  }
+
+  /** Checks again what may have changed before the call was registered. Whatever changes later cuts it. */
+  async #confirm({ principal, agentId, allows }: Bound, tool: CallableTool): Promise<void> {
+    this.#deps.recheck(principal)
+    if (principal.kind === 'key' && agentId !== null) refuseRevoked(await this.#deps.agentByLabel(principal.orgId, String(agentId)))
+    const now = allowed(await this.#toolsOf(principal.orgId), tool.publicName, allows)
+    if (now.hash !== tool.hash) throw unknownTool()
+  }
+
+  #toolsOf(orgId: number): Promise<OrgTools> {
+    return this.#deps.catalog.of(orgId)
+  }
+
+  async #bound({ principal, agentLabel: label }: ToolCallContext): Promise<Bound> {
+    this.requireOn()
+    if (principal.kind === 'session') throw fail('invalid_api_key')
+    const { policies } = principal
+    if (principal.kind === 'agent') {
+      const { agentId, ancestorIds } = principal
+      return {
+        principal,
+        agentId,
+        agentLabel: null,
+        ancestorIds,
+        policies,
+        allows: allowanceOf({ isKey: false, agentIds: [agentId, ...ancestorIds], policies }),
+      }
+    }
+    const named = label === null ? null : await this.#deps.agentByLabel(principal.orgId, label)
+    refuseRevoked(named)
+    if (named === null || !mayActFor(principal, named.ownerUser))
+      return { principal, agentId: null, agentLabel: label, ancestorIds: [], policies, allows: allowanceOf({ isKey: true, agentIds: [], policies }) }
+    const all = [...policies, ...named.policies]
+    const allows = allowanceOf({ isKey: true, agentIds: [named.id, ...named.ancestorIds], policies: all })
+    return { principal, agentId: named.id, agentLabel: null, ancestorIds: named.ancestorIds, policies: all, allows }
+  }
+}
+
+/** Maximum bytes of the definitions of a page. One definition may be larger. */
+const pageMaxBytes = 1024 * 1024
+/** The bytes of definitions, which are measured once. */
+const sizes = new WeakMap<CallableTool, number>()
+
+function sizeOf(tool: CallableTool): number {
+  const known = sizes.get(tool)
+  if (known !== undefined) return known
+  const bytes = Buffer.byteLength(JSON.stringify(tool.definition))
+  sizes.set(tool, bytes)
+  return bytes
+}
+
+/** What a page contains. `slugs` null: the tools of every server. */
+export interface PageParams {
+  readonly slugs: ReadonlySet<string> | null
+  readonly after: string | null
+  readonly limit: number
+}
+
+/** A page of tools. `next` is the name behind which the next page begins. */
+export interface ToolPage {
+  readonly tools: readonly CallableTool[]
+  readonly next: string | null
+}
+
+interface Dial {
+  readonly tool: CallableTool
+  readonly args: Readonly<Record<string, unknown>>
+  readonly target: Parameters<Upstreams['callTool']>[0]
+  readonly circuit: string
+  readonly charge: ToolCharge
+  readonly signal: Cancellation
+  readonly onProgress: ToolCallContext['onProgress']
+}
+
+/** Unknown names and names that the caller may not use get the same error, so that no name can be guessed. */
+const unknownTool = () => fail('tool_not_found')
+
+function allowed(tools: OrgTools, name: string, allows: ToolAllowance): CallableTool {
+  const tool = tools.byName(name)
+  if (tool === undefined || !allows(name)) throw unknownTool()
+  return tool
+}
+
+function checkPrice({ priceUinr }: CallableTool, policies: readonly CallPolicy[]): void {
+  if (policies.some(({ maxCostUinr }) => maxCostUinr !== null && priceUinr > maxCostUinr))
+    throw fail('call_cap_exceeded', { message: 'A call of this tool costs more than a call of this key or agent may cost (max_cost_inr_per_call).' })
+}
+
+function refuseRevoked(named: { readonly status: string } | null): void {
+  if (named?.status === 'revoked') throw fail('agent_revoked_label')
+}
+
+/** Returns the place of the first tool whose name comes after a name. */
+function firstAfter(all: readonly CallableTool[], name: string): number {
+  let low = 0
+  let high = all.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((all[middle] as CallableTool).publicName <= name) low = middle + 1
+    else high = middle
+  }
+  return low
+}

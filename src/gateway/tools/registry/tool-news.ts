@@ -1,0 +1,8 @@
+/** The kinds of control-log items about tools. */
+
+/** The callable tools of an organisation have changed. The `ref` is the organisation's id. */
+export const orgToolsChanged = 'org_tools_changed'
+/** A server was switched off or removed, so its running calls must end. The `ref` is the server's id. */
+export const toolServerOff = 'tool_server_off'
+/** A tool was blocked, so its running calls must end. The `ref` is the tool's id. */
+export const toolBlocked = 'tool_blocked'

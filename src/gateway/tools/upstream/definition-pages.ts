@@ -1,0 +1,32 @@
+import type { Client } from '@modelcontextprotocol/client'
+import { z } from 'zod'
+import type { ListedTool } from '../registry/callable-tool.ts'
+import type { ExchangeOptions } from './exchange.ts'
+import { UpstreamError } from './upstream-error.ts'
+
+const pagesMax = 64
+const toolsMax = 5000
+const cursorMaxChars = 4096
+
+const page = z.looseObject({
+  tools: z.array(z.looseObject({ name: z.string() })),
+  nextCursor: z.string().max(cursorMaxChars).optional(),
+})
+
+/** Reads all pages of definitions. Throws UpstreamError for a list that does not end, and for a cursor that comes a second time. */
+export async function listedTools(client: Client, options: ExchangeOptions): Promise<ListedTool[]> {
+  const tools: ListedTool[] = []
+  if (client.getServerCapabilities()?.tools === undefined) return tools
+  const cursors = new Set<string>()
+  let cursor: string | undefined
+  for (let pages = 0; ; pages++) {
+    if (pages === pagesMax) throw new UpstreamError('protocol', `the server has more than ${pagesMax} pages of tools`)
+    const read: z.output<typeof page> = await client.request({ method: 'tools/list', ...(cursor === undefined ? {} : { params: { cursor } }) }, page, options)
+    tools.push(...read.tools)
+    if (tools.length > toolsMax) throw new UpstreamError('protocol', `the server has more than ${toolsMax} tools`)
+    cursor = read.nextCursor
+    if (cursor === undefined) return tools
+    if (cursors.has(cursor)) throw new UpstreamError('protocol', 'the list of tools has no end, because a cursor came a second time')
+    cursors.add(cursor)
+  }
+}

@@ -1,0 +1,96 @@
+import type { RowInvoker } from '../../../gateway/http/rows/row-invoker.ts'
+import { GatewayError } from '../../../platform/errors.ts'
+import { mayCall } from '../../../platform/security/principal.ts'
+import type { McpRows } from '../../mcp-rows.ts'
+import { SurfaceError, type ToolAnswer, type ToolEntry } from '../../surface.ts'
+import { jsonOf, type ToolCall, type ToolProgress } from './tool.ts'
+import type { ToolServers } from './toolset-choice.ts'
+
+/** One page of tools/list. */
+export interface ToolEntries {
+  readonly tools: ToolEntry[]
+  readonly nextCursor?: string
+}
+
+type Rows = Pick<McpRows, 'listTools' | 'callTool'>
+
+interface ListedRow {
+  readonly server: string
+  readonly hash: string
+  readonly definition: Readonly<Record<string, unknown>> & { readonly name: string; readonly inputSchema?: unknown; readonly _meta?: unknown }
+}
+
+const objectOf = (value: unknown): Record<string, unknown> => (typeof value === 'object' && value !== null ? { ...value } : {})
+
+/** The tools of MCP servers of the organisation, as one caller sees them. Lists and calls are those of the endpoint rows. */
+export class UpstreamTools {
+  readonly #rows: Rows
+  readonly #invoker: RowInvoker
+  readonly #servers: ToolServers
+
+  constructor(rows: Rows, invoker: RowInvoker, servers: ToolServers) {
+    this.#rows = rows
+    this.#invoker = invoker
+    this.#servers = servers
+  }
+
+  /** Returns whether a name can be one of a chosen server. Own tools have no `__` in their names. The call says whether there is such a tool. */
+  covers(name: string): boolean {
+    const end = name.indexOf('__')
+    return end > 0 && (this.#servers === 'all' || this.#servers.has(name.slice(0, end)))
+  }
+
+  /** Returns one page of what the caller may call now. A caller without the scope sees none. Throws SurfaceError for an invalid cursor. */
+  async page(cursor: string | undefined, call: ToolCall): Promise<ToolEntries> {
+    if (!mayCall(call.principal, this.#rows.listTools.access).ok) return { tools: [] }
+    const server = this.#servers === 'all' ? {} : { server: [...this.#servers].join(',') }
+    try {
+      const value = await this.#invoker.call(this.#rows.listTools, { query: { ...server, ...(cursor === undefined ? {} : { cursor }) } }, call)
+      const { tools, next_cursor: next } = value as { readonly tools: readonly ListedRow[]; readonly next_cursor: string | null }
+      return { tools: tools.map(entryOf), ...(next === null ? {} : { nextCursor: next }) }
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      // The gateway is switched off, so there are no such tools.
+      if (error.errorName === 'unavailable') return { tools: [] }
+      throw listRefusal(error)
+    }
+  }
+
+  /** Calls a tool. Throws SurfaceError with `unknown` for a name that the caller may not call, as for a name that does not exist. */
+  async run(name: string, args: unknown, call: ToolCall, report: ((progress: ToolProgress) => void) | null, unknown: string): Promise<ToolAnswer> {
+    const onProgress =
+      report === null
+        ? {}
+        : { onProgress: ({ progress, total, message = '' }: Noted) => report({ progress, message, ...(total === undefined ? {} : { total }) }) }
+    try {
+      const value = await this.#invoker.call(this.#rows.callTool, { path: { name }, body: { arguments: objectOf(args) } }, { ...call, ...onProgress })
+      // The structured content of a server may be any JSON value. The era of the client decides what becomes of it.
+      return { ...(jsonOf(value) as ToolAnswer) }
+    } catch (error) {
+      if (error instanceof GatewayError && error.errorName === 'tool_not_found') throw unknownTool(unknown)
+      throw error
+    }
+  }
+}
+
+function listRefusal({ errorName, message, code }: GatewayError): SurfaceError {
+  return new SurfaceError(errorName === 'bad_request' ? 'badParams' : 'refused', message, { code })
+}
+
+const unknownTool = (message: string): SurfaceError => new SurfaceError('badParams', message)
+
+interface Noted {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+/** Returns a definition in the form of tools/list, with the approved hash. Tasks are not supported, so what the server says about them is left out. */
+function entryOf({ server, hash, definition }: ListedRow): ToolEntry {
+  const { execution: _execution, ...shown } = definition
+  return {
+    ...shown,
+    inputSchema: { ...objectOf(definition.inputSchema), type: 'object' },
+    _meta: { ...objectOf(definition._meta), 'dev.brigade/origin': { server, hash, untrusted: true } },
+  }
+}
