@@ -71,6 +71,7 @@ create table agents (
   last_call_at timestamp with time zone,
   playground_user integer,
   playground_key integer,
+  allowed_tools text[],
   constraint agents_check CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
   constraint agents_depth_check CHECK (((depth >= 0) AND (depth <= 3))),
   constraint agents_max_concurrency_check CHECK ((max_concurrency > 0)),
@@ -130,6 +131,7 @@ create table api_keys (
   previous_until timestamp with time zone,
   rotated_at timestamp with time zone,
   idle_from timestamp with time zone,
+  allowed_tools text[],
   constraint api_keys_check CHECK ((enabled = (disabled_reason IS NULL))),
   constraint api_keys_daily_limit_check CHECK ((daily_limit >= 0)),
   constraint api_keys_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['manual'::text, 'inactivity'::text]))),
@@ -235,6 +237,21 @@ create table billing_addresses (
   constraint billing_addresses_pkey PRIMARY KEY (org_id)
 );
 
+create table budget_zones (
+  org_id integer not null,
+  zone text not null,
+  day_zone text,
+  day_until timestamp with time zone,
+  week_zone text,
+  week_until timestamp with time zone,
+  month_zone text,
+  month_until timestamp with time zone,
+  constraint budget_zones_check CHECK (((day_zone IS NULL) = (day_until IS NULL))),
+  constraint budget_zones_check1 CHECK (((week_zone IS NULL) = (week_until IS NULL))),
+  constraint budget_zones_check2 CHECK (((month_zone IS NULL) = (month_until IS NULL))),
+  constraint budget_zones_pkey PRIMARY KEY (org_id)
+);
+
 create table budgets (
   org_id integer not null,
   scope text not null,
@@ -242,6 +259,7 @@ create table budgets (
   cap_uinr bigint not null,
   strict boolean not null default false,
   parent_scope_id text,
+  warn_percent integer[] not null default '{}'::integer[],
   constraint budgets_cap_uinr_check CHECK ((cap_uinr > 0)),
   constraint budgets_scope_check CHECK ((scope = ANY (ARRAY['org'::text, 'team'::text, 'workspace'::text, 'member'::text, 'key'::text, 'agent'::text]))),
   constraint budgets_pkey PRIMARY KEY (org_id, scope, scope_id)
@@ -476,15 +494,18 @@ create table counters (
   warned_at timestamp with time zone,
   blocked_at timestamp with time zone,
   ends_at timestamp with time zone,
+  warn_percent integer[] not null default '{}'::integer[],
+  warned_percent integer[] not null default '{}'::integer[],
   constraint counters_cap_check CHECK ((cap >= 0)),
   constraint counters_leased_check CHECK ((leased >= 0)),
-  constraint counters_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'prepaid'::text, 'rpm'::text, 'daily'::text, 'running'::text]))),
+  constraint counters_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'prepaid'::text, 'rpm'::text, 'daily'::text, 'running'::text, 'budget'::text]))),
   constraint counters_scope_check CHECK ((scope = ANY (ARRAY['org'::text, 'team'::text, 'workspace'::text, 'member'::text, 'key'::text, 'agent'::text]))),
   constraint counters_spent_check CHECK ((spent >= 0)),
   constraint counters_pkey PRIMARY KEY (id),
   constraint counters_org_id_scope_scope_id_metric_period_key UNIQUE (org_id, scope, scope_id, metric, period)
 ) with (fillfactor=70);
 CREATE INDEX counters_by_end ON public.counters USING btree (ends_at);
+CREATE INDEX counters_ended_budgets ON public.counters USING btree (ends_at) WHERE (metric = 'budget'::text);
 CREATE INDEX counters_spend_of_agents ON public.counters USING btree (org_id, period) WHERE ((scope = 'agent'::text) AND (metric = 'spend'::text));
 
 create table custom_endpoints (
@@ -981,6 +1002,22 @@ CREATE INDEX payments_by_org ON public.payments USING btree (org_id, created_at)
 CREATE UNIQUE INDEX payments_captured_once ON public.payments USING btree (order_id) WHERE ((status = 'captured'::text) AND (settled_at IS NULL));
 CREATE INDEX payments_to_look_at ON public.payments USING btree (created_at) WHERE ((settled_at IS NULL) AND (reason IS NOT NULL) AND (status <> 'failed'::text));
 
+create table period_budgets (
+  org_id integer not null,
+  scope text not null,
+  scope_id text not null,
+  period text not null,
+  cap_uinr bigint not null,
+  strict boolean not null default false,
+  warn_percent integer[] not null default '{}'::integer[],
+  constraint period_budgets_cap_uinr_check CHECK ((cap_uinr > 0)),
+  constraint period_budgets_period_check CHECK ((period = ANY (ARRAY['day'::text, 'week'::text, 'ever'::text]))),
+  constraint period_budgets_scope_check CHECK ((scope = ANY (ARRAY['org'::text, 'team'::text, 'workspace'::text, 'member'::text, 'key'::text, 'agent'::text]))),
+  constraint period_budgets_pkey PRIMARY KEY (org_id, scope, scope_id, period)
+);
+CREATE INDEX period_budgets_by_cap ON public.period_budgets USING btree (org_id, cap_uinr, array_position('{org,team,workspace,member,key,agent}'::text[], scope), lpad(scope_id, 10, '0'::text), array_position('{ever,month,week,day}'::text[], period)) WHERE (scope_id ~ '^[0-9]{1,10}$'::text);
+CREATE INDEX period_budgets_by_scope ON public.period_budgets USING btree (org_id, array_position('{org,team,workspace,member,key,agent}'::text[], scope), lpad(scope_id, 10, '0'::text), array_position('{ever,month,week,day}'::text[], period)) WHERE (scope_id ~ '^[0-9]{1,10}$'::text);
+
 create table price_feeds (
   name text not null,
   source text not null,
@@ -1066,6 +1103,74 @@ create table route_maintenance (
   constraint route_maintenance_pkey PRIMARY KEY (route)
 );
 
+create table run_days (
+  org_id integer not null,
+  day date not null,
+  runs integer not null,
+  constraint run_days_runs_check CHECK ((runs >= 0)),
+  constraint run_days_pkey PRIMARY KEY (org_id, day)
+) with (fillfactor=70);
+CREATE INDEX run_days_by_day ON public.run_days USING btree (day);
+
+create table run_ends (
+  org_id integer not null,
+  owner_kind text not null,
+  owner_id integer not null,
+  run_id text not null,
+  ended_at timestamp with time zone not null,
+  ended_by_user integer,
+  ended_by_key integer,
+  constraint run_ends_owner_kind_check CHECK ((owner_kind = ANY (ARRAY['agent'::text, 'key'::text]))),
+  constraint run_ends_run_id_check CHECK (((length(run_id) >= 1) AND (length(run_id) <= 256))),
+  constraint run_ends_pkey PRIMARY KEY (org_id, owner_kind, owner_id, run_id)
+);
+CREATE INDEX run_ends_by_time ON public.run_ends USING btree (ended_at);
+
+create table run_parts (
+  run_number bigint not null,
+  agent_id integer not null,
+  model text not null,
+  calls bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint run_parts_cost_uinr_check CHECK ((cost_uinr >= 0)),
+  constraint run_parts_value_uinr_check CHECK ((value_uinr >= 0)),
+  constraint run_parts_run_number_fkey FOREIGN KEY (run_number) REFERENCES runs(number) ON DELETE CASCADE,
+  constraint run_parts_pkey PRIMARY KEY (run_number, agent_id, model)
+) with (fillfactor=80);
+
+create table runs (
+  number bigint not null generated always as identity,
+  org_id integer not null,
+  owner_kind text not null,
+  owner_id integer not null,
+  run_id text not null,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  last_day date not null,
+  calls bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint runs_cost_uinr_check CHECK ((cost_uinr >= 0)),
+  constraint runs_owner_kind_check CHECK ((owner_kind = ANY (ARRAY['agent'::text, 'key'::text, 'others'::text]))),
+  constraint runs_run_id_check CHECK (((length(run_id) >= 1) AND (length(run_id) <= 256))),
+  constraint runs_value_uinr_check CHECK ((value_uinr >= 0)),
+  constraint runs_pkey PRIMARY KEY (number),
+  constraint runs_of_owner UNIQUE (org_id, owner_kind, owner_id, run_id)
+) with (fillfactor=80);
+CREATE INDEX runs_by_id ON public.runs USING btree (org_id, run_id);
+CREATE INDEX runs_by_last_day ON public.runs USING btree (last_day);
+CREATE INDEX runs_newest ON public.runs USING btree (org_id, last_day, number);
+CREATE INDEX runs_of_owner_newest ON public.runs USING btree (org_id, owner_kind, owner_id, last_day, number);
+
 create table schema_migrations (
   name text not null,
   checksum text not null,
@@ -1138,6 +1243,90 @@ create table token_counts (
   requests bigint not null,
   constraint token_counts_pkey PRIMARY KEY (org_id, day, model, provider, residency)
 );
+
+create table tool_definitions (
+  id bigint not null generated always as identity,
+  org_id integer not null,
+  server_id uuid not null,
+  upstream_name text not null,
+  definition json not null,
+  sha256 bytea not null,
+  findings jsonb not null,
+  first_seen_at timestamp with time zone not null,
+  constraint tool_definitions_sha256_check CHECK ((length(sha256) = 32)),
+  constraint tool_definitions_org_id_server_id_fkey FOREIGN KEY (org_id, server_id) REFERENCES tool_servers(org_id, id),
+  constraint tool_definitions_pkey PRIMARY KEY (id),
+  constraint tool_definitions_org_id_id_key UNIQUE (org_id, id),
+  constraint tool_definitions_org_id_server_id_upstream_name_sha256_key UNIQUE (org_id, server_id, upstream_name, sha256)
+);
+
+create table tool_pins (
+  id integer not null generated by default as identity,
+  org_id integer not null,
+  server_id uuid not null,
+  upstream_name text not null,
+  public_name text not null,
+  seen_id bigint not null,
+  approved_id bigint,
+  approved_by integer,
+  approved_at timestamp with time zone,
+  blocked_at timestamp with time zone,
+  blocked_reason text,
+  gone_at timestamp with time zone,
+  first_seen_at timestamp with time zone not null,
+  constraint tool_pins_public_name_check CHECK (((length(public_name) >= 1) AND (length(public_name) <= 64))),
+  constraint tool_pins_approved_by_fkey FOREIGN KEY (approved_by) REFERENCES users(id),
+  constraint tool_pins_org_id_approved_id_fkey FOREIGN KEY (org_id, approved_id) REFERENCES tool_definitions(org_id, id),
+  constraint tool_pins_org_id_seen_id_fkey FOREIGN KEY (org_id, seen_id) REFERENCES tool_definitions(org_id, id),
+  constraint tool_pins_org_id_server_id_fkey FOREIGN KEY (org_id, server_id) REFERENCES tool_servers(org_id, id),
+  constraint tool_pins_pkey PRIMARY KEY (id),
+  constraint tool_pins_org_id_public_name_key UNIQUE (org_id, public_name),
+  constraint tool_pins_org_id_server_id_upstream_name_key UNIQUE (org_id, server_id, upstream_name)
+);
+CREATE INDEX tool_pins_of_server ON public.tool_pins USING btree (org_id, server_id, public_name);
+
+create table tool_server_credentials (
+  org_id integer not null,
+  server_id uuid not null,
+  header_name text not null,
+  value_sealed text not null,
+  value_mask text not null,
+  constraint tool_server_credentials_org_id_server_id_fkey FOREIGN KEY (org_id, server_id) REFERENCES tool_servers(org_id, id),
+  constraint tool_server_credentials_pkey PRIMARY KEY (org_id, server_id)
+);
+
+create table tool_servers (
+  id uuid not null,
+  org_id integer not null,
+  slug text not null,
+  name text not null,
+  url text not null,
+  auth_kind text not null,
+  residency text not null default 'global'::text,
+  state text not null default 'on'::text,
+  price_uinr bigint not null default 0,
+  timeout_ms integer,
+  era text,
+  era_seen_at timestamp with time zone,
+  last_sync_at timestamp with time zone,
+  last_error text,
+  next_sync_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint tool_servers_auth_kind_check CHECK ((auth_kind = ANY (ARRAY['none'::text, 'header'::text]))),
+  constraint tool_servers_era_check CHECK ((era = ANY (ARRAY['modern'::text, 'legacy'::text]))),
+  constraint tool_servers_name_check CHECK ((name <> ''::text)),
+  constraint tool_servers_price_uinr_check CHECK ((price_uinr >= 0)),
+  constraint tool_servers_residency_check CHECK ((residency = ANY (ARRAY['india'::text, 'global'::text]))),
+  constraint tool_servers_slug_check CHECK ((slug ~ '^[a-z][a-z0-9-]{0,15}$'::text)),
+  constraint tool_servers_state_check CHECK ((state = ANY (ARRAY['on'::text, 'off'::text]))),
+  constraint tool_servers_timeout_ms_check CHECK ((timeout_ms > 0)),
+  constraint tool_servers_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint tool_servers_pkey PRIMARY KEY (id),
+  constraint tool_servers_org_id_id_key UNIQUE (org_id, id),
+  constraint tool_servers_org_id_slug_key UNIQUE (org_id, slug)
+);
+CREATE INDEX tool_servers_due ON public.tool_servers USING btree (next_sync_at) WHERE ((deleted_at IS NULL) AND (state = 'on'::text));
 
 create table usage_anomalies (
   org_id integer not null,
@@ -1297,6 +1486,8 @@ create table usage_events (
   audio_seconds integer not null default 0,
   characters bigint not null default 0,
   tried text,
+  run_id text,
+  run_agent_id integer,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_pkey PRIMARY KEY (day, id)
@@ -1337,6 +1528,8 @@ create table usage_events_default (
   audio_seconds integer not null default 0,
   characters bigint not null default 0,
   tried text,
+  run_id text,
+  run_agent_id integer,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_default_pkey PRIMARY KEY (day, id)

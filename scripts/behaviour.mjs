@@ -51,6 +51,8 @@ const areas = {
   BUDG: 'budgets',
   BUDX: 'budgets under concurrency and after a crash',
   PERI: 'periods of budgets, and their marks',
+  RATE: 'headers of rate limits',
+  STICK: 'conversations that stay on a route',
   AGENT: 'agent identities and tokens',
   KILL: 'the kill switch',
   JWKS: 'public keys of agent tokens',

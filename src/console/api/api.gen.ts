@@ -20,7 +20,7 @@ export interface Operations {
   }
   /** Single calls, newest first, without content. Failed calls are included, with their status and zero tokens. */
   activityEvents: {
-    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
+    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
     reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; run_id: string | null })[]; next_before: string | null }
   }
   /** Add an entry to a folder that you may write to, usually a journal. Every entry is a separate object, so entries of concurrent writers are all kept. */
@@ -32,6 +32,12 @@ export interface Operations {
   appendMemoryConsole: {
     body: { path?: string; content?: string }
     reply: { ok: true; key: string; size: number; etag: string }
+  }
+  /** Approves definitions by their hash, all or none. It fails when the server shows another definition by now. It ends the block of a blocked tool. */
+  approveTools: {
+    path: { id: string | number }
+    body: { tools: { name: string; hash: string }[] }
+    reply: { ok: true; approved: number }
   }
   /** Archives a workspace: its name is free and no new key is bound to it. Its keys continue to work within its budget; usage stays. */
   archiveWorkspace: {
@@ -61,6 +67,12 @@ export interface Operations {
   billingProfile: {
     reply: { legal_name: string | null; billing_email: string | null; gstin: string | null; pan: string | null; state: string | null; state_code: string | null; business_invoices: boolean }
   }
+  /** Blocks tools until somebody approves them again. Running calls of them end. */
+  blockTools: {
+    path: { id: string | number }
+    body: { tools: string[]; reason?: string }
+    reply: { ok: true; blocked: number }
+  }
   /** The time zone of the organisation's budgets, and when the running day, week and month end. */
   budgetZone: {
     reply: { time_zone: string; periods: ({ period: 'month' | 'week' | 'day'; time_zone: string; resets_at: string })[] }
@@ -68,6 +80,12 @@ export interface Operations {
   /** The budgets that apply to this credential, of every period: cap, spent, held by running calls, what is left. */
   budgets: {
     reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null })[] }
+  }
+  /** Calls a tool of an MCP server. The price is held in the budgets of the caller before, and counts when the call was sent. */
+  callTool: {
+    path: { name: string | number }
+    body: { arguments?: Record<string, unknown> }
+    reply: { content: { type: string }[]; structuredContent?: unknown; isError?: boolean; _meta: Record<string, unknown> }
   }
   /** Changes the fields in the body. Another name, model, steps or readme makes the next version; an edit without effect, and publishing, make no version. */
   changeCollection: {
@@ -84,8 +102,14 @@ export interface Operations {
   /** Changes the fields in the body; null removes a value. The change applies from the next call on, and in other processes within a second. */
   changeKey: {
     path: { id: string | number }
-    body: { name?: string; enabled?: boolean; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { ok: true; key: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null } }
+    body: { name?: string; enabled?: boolean; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { ok: true; key: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null } }
+  }
+  /** Changes what is named of a registered server. Its slug stays. An address at another host, port or scheme needs the header again, and ends the approval of its tools. A new address or header is tested first; if the test fails, nothing changes. */
+  changeToolServer: {
+    path: { id: string | number }
+    body: { name?: string; url?: string; auth?: { kind: 'none' | 'header'; header_name?: string; header_value?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null } }
   }
   /** Changes the fields in the body. Disabling ends waiting deliveries. Enabling forgets failures; events that happened meanwhile are not sent. */
   changeWebhook: {
@@ -142,13 +166,13 @@ export interface Operations {
   }
   /** Makes an agent identity (201). If an active one has that name, sets the given fields on it and returns it (200). */
   createAgent: {
-    body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
+    body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
   }
   /** Makes an agent identity (201). If an active one has that name, sets the given fields on it and returns it (200). */
   createAgentConsole: {
-    body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
+    body: { name: string; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
   }
   /** Notifies by mail or webhook when canaries of a step fail too often or take too long. It notifies once, again after a cool-down, and when it is over. */
   createAlert: {
@@ -159,14 +183,14 @@ export interface Operations {
   /** For an agent with may_delegate, by its own token: makes a child (201), or takes its child of that name again (200), and mints a token for it. A child has no more than its parents. */
   createChildAgent: {
     path: { id: string | number }
-    body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; scope?: string; ttl_s?: number }
-    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
+    body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null; scope?: string; ttl_s?: number }
+    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
   }
   /** Makes a child of an agent (201). For the owner of the agent, and for owners and admins of the organisation. A child has no more than its parents. */
   createChildByPerson: {
     path: { id: string | number }
-    body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
+    body: { name: string; monthly_budget_inr?: number | null; may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }
   }
   /** Makes a collection: a chain of steps for a model, with a readme. It routes no calls until it is imported. */
   createCollection: {
@@ -180,8 +204,8 @@ export interface Operations {
   }
   /** Makes an API key of the caller. The key is in this reply and nowhere else. Limits above the defaults are for owners and admins. */
   createKey: {
-    body: { name?: string | null; expires_days?: number | null; scope?: 'full' | 'inference'; workspace_id?: number | null; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null }
-    reply: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; key: string }
+    body: { name?: string | null; expires_days?: number | null; scope?: 'full' | 'inference'; workspace_id?: number | null; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null }
+    reply: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; key: string }
   }
   /** Makes a team organisation, owned by the caller. The session stays where it is. */
   createOrg: {
@@ -202,6 +226,11 @@ export interface Operations {
   createShareConsole: {
     body: { space?: string; member_uids?: number[] }
     reply: { id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager'; ok: true }
+  }
+  /** Reads the tools of an MCP server and registers it when that succeeds. Its tools wait for approval: nobody can call them before. */
+  createToolServer: {
+    body: { name: string; slug?: string; url: string; auth?: { kind: 'none' | 'header'; header_name?: string; header_value?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null } }
   }
   /** Makes a trust rule: tokens of an OpenID Connect issuer (CI jobs, Kubernetes service accounts) can then be exchanged at POST /oauth/token. */
   createTrust: {
@@ -292,12 +321,12 @@ export interface Operations {
   /** One agent with its family: the agents above it, and its newest active children. */
   getAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
   }
   /** One agent with its family: the agents above it, and its newest active children. */
   getAgentConsole: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number }
   }
   /** The chain that is saved for a model. */
   getChain: {
@@ -335,6 +364,11 @@ export interface Operations {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
     reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[] }
+  }
+  /** A tool with the definition that its server shows, the approved one, where they differ, and what was found in it. */
+  getServerTool: {
+    path: { id: string | number; tool: string | number }
+    reply: { tool: { name: string; upstream_name: string; state: 'pending' | 'approved' | 'changed' | 'blocked' | 'gone'; hash: string; approved_hash: string | null; approved_by: number | null; approved_at: string | null; blocked_at: string | null; blocked_reason: string | null; gone_at: string | null; first_seen_at: string; seen_at: string; approvable: boolean; findings: ({ kind: 'zero_width' | 'bidi' | 'tag' | 'variation' | 'control' | 'remote_ref'; at: string; code_point: string | null; blocks: boolean })[]; definition: unknown; approved_definition: unknown; diff: ({ at: string; change: 'added' | 'removed' | 'changed'; approved?: unknown; seen?: unknown })[] } }
   }
   /** For owners and admins the configured store without its secret, bytes used, and what the store can do. Members, keys that cannot configure it and agents see its quota and how long it keeps things, not its place. */
   getStore: {
@@ -405,12 +439,12 @@ export interface Operations {
   /** The agent identities of the organisation with their owners, monthly budgets and spend, active ones first. */
   listAgents: {
     query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; budget_used_percent?: number; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
-    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
+    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
   }
   /** The agent identities of the organisation with their owners, monthly budgets and spend, active ones first. */
   listAgentsConsole: {
     query?: { q?: string; state?: 'active' | 'paused' | 'revoked'; owner?: string; parent?: string; budget_used_percent?: number; sort?: 'created' | 'name' | 'last_call' | 'spend'; limit?: number; cursor?: string }
-    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
+    reply: { agents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string })[]; next_cursor?: string | null; total_estimate?: number }
   }
   /** The alerts of a collection, oldest first. */
   listAlerts: {
@@ -448,7 +482,7 @@ export interface Operations {
   /** The API keys of the organisation, with limits, budget and spend of the month: those that are not revoked, newest first. Never the keys themselves. */
   listKeys: {
     query?: { q?: string; state?: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; owner?: string; sort?: 'created' | 'name' | 'last_used'; limit?: number; cursor?: string }
-    reply: { keys: ({ id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null })[]; next_cursor: string | null }
+    reply: { keys: ({ id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null })[]; next_cursor: string | null }
   }
   /** The members of the organisation, and on the first page the open invitations. */
   listMembers: {
@@ -492,6 +526,12 @@ export interface Operations {
     query?: { agent_id?: number; key_id?: number; from?: string; limit?: number; cursor?: string }
     reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'ended'; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null }
   }
+  /** The tools of an MCP server by name, each with its state. */
+  listServerTools: {
+    path: { id: string | number }
+    query?: { state?: 'pending' | 'approved' | 'changed' | 'blocked' | 'gone'; limit?: number; cursor?: string }
+    reply: { tools: ({ name: string; upstream_name: string; state: 'pending' | 'approved' | 'changed' | 'blocked' | 'gone'; hash: string; approved_hash: string | null; approved_by: number | null; approved_at: string | null; blocked_at: string | null; blocked_reason: string | null; gone_at: string | null; first_seen_at: string; seen_at: string; approvable: boolean; findings: number })[]; next_cursor: string | null }
+  }
   /** The sessions of the signed-in person in every organisation: the current one, then the newest, at most 200. An agent has none. */
   listSessions: {
     reply: { sessions: ({ id: number; current: boolean; browser: 'edge' | 'opera' | 'samsung' | 'firefox' | 'chrome' | 'safari' | 'curl' | 'other' | null; org: { id: number; name: string }; created_at: string; last_used_at: string | null; expires_at: string })[] }
@@ -505,6 +545,15 @@ export interface Operations {
   listSharesConsole: {
     query?: { all?: 'true' | 'false'; limit?: number; cursor?: string }
     reply: { shares: ({ id: number; space: string; owner: number; member_uids: number[]; role: 'owner' | 'member' | 'manager' })[]; next_cursor: string | null }
+  }
+  /** The organisation's own MCP servers, headers masked, with the number of their tools in each state. */
+  listToolServers: {
+    reply: { servers: ({ id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string; tools: { pending: number; approved: number; changed: number; blocked: number; gone: number } })[] }
+  }
+  /** The tools of MCP servers that this credential may call now, by name. No server is asked. */
+  listTools: {
+    query?: { server?: string; limit?: number; cursor?: string }
+    reply: { tools: ({ name: string; server: string; price_inr: number; residency: 'india' | 'global'; hash: string; definition: { name: string } })[]; next_cursor: string | null }
   }
   /** The trust rules: which tokens of other issuers are exchanged for tokens of which agents. */
   listTrust: {
@@ -562,7 +611,7 @@ export interface Operations {
   /** A token of the caller's playground agent for 15 minutes. The agent and its key are made with the first token, with a small monthly budget. */
   mintPlaygroundToken: {
     body: { scope?: string }
-    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
+    reply: { agent: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string }; access_token: string; token: string; token_type: 'Bearer'; expires_in: number; expires_at: string; agent_id: number; scope: string }
   }
   /** How a model performed in the last 7 IST days, today included, over all organisations; null without data. At most a few minutes old. */
   modelStats: {
@@ -620,17 +669,17 @@ export interface Operations {
   /** Pauses an agent: its calls and those of its children are refused with agent_paused and running ones are cut, until it is resumed. */
   pauseAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Pauses an agent: its calls and those of its children are refused with agent_paused and running ones are cut, until it is resumed. */
   pauseAgentConsole: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** For an agent, by its own token: pauses an agent below it, a child or a child of one. Its calls are refused and running ones cut, until it is resumed. */
   pauseChildAgent: {
     path: { id: string | number; childId: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Where an Indian PIN code is: its city or postal district, and its state. */
   pincode: {
@@ -676,6 +725,11 @@ export interface Operations {
   rankings: {
     reply: { windows: { '7d': { model: string; requests: number; tokens: number; rank: number }[]; '30d': { model: string; requests: number; tokens: number; rank: number }[] } }
   }
+  /** One tool that this credential may call now. */
+  readTool: {
+    path: { name: string | number }
+    reply: { name: string; server: string; price_inr: number; residency: 'india' | 'global'; hash: string; definition: { name: string } }
+  }
   /** Whether this process can take calls: 200, or 503 with retry-after while it drains or cannot serve. For load balancers. */
   readyz: {
     reply: { status: 'ready' | 'not_ready'; checks: { process: 'running' | 'draining'; database: 'ok' | 'away'; journal: 'ok' | 'full'; news: 'ok' | 'late' } }
@@ -718,6 +772,11 @@ export interface Operations {
     path: { provider: string | number }
     reply: { ok: true; provider: string }
   }
+  /** Removes a server with its header, definitions and approvals. Running calls of its tools end. Its slug is never used again. */
+  removeToolServer: {
+    path: { id: string | number }
+    reply: { ok: true }
+  }
   /** Mails an open invitation once more, at most once an hour to one address. */
   resendInvitation: {
     path: { id: string | number }
@@ -752,17 +811,17 @@ export interface Operations {
   /** Resumes a paused agent; its tokens work again. Only an owner or admin can resume an agent that an owner or admin paused. */
   resumeAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Resumes a paused agent; its tokens work again. Only an owner or admin can resume an agent that an owner or admin paused. */
   resumeAgentConsole: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** For an agent, by its own token: resumes an agent below it that an agent above it paused. Only a person can resume an agent that a person paused. */
   resumeChildAgent: {
     path: { id: string | number; childId: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Tests a registered server again and keeps the result. It stays registered either way. */
   retestCustomEndpoint: {
@@ -782,22 +841,22 @@ export interface Operations {
   /** Kill switch: ends the agent and its children. Their tokens stop immediately and their running calls are cut. This cannot be undone. */
   revokeAgent: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Kill switch: ends the agent and its children. Their tokens stop immediately and their running calls are cut. This cannot be undone. */
   revokeAgentConsole: {
     path: { id: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** For an agent, by its own token: permanently ends an agent below it, and all agents below that agent. */
   revokeChildAgent: {
     path: { id: string | number; childId: string | number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Ends a key permanently and cuts its running calls. Safe to repeat. */
   revokeKey: {
     path: { id: string | number }
-    reply: { ok: true; key: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null } }
+    reply: { ok: true; key: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; state: 'active' | 'notice' | 'disabled' | 'disabled_inactive' | 'expired' | 'owner_left' | 'revoked'; enabled: boolean; owner: { uid: number } | null; spend_month_inr: number; last_used_at: string | null; inactivity_notice_at: string | null; rotated_at: string | null; previous_until: string | null } }
   }
   /** Takes a grant away, from the next call on. Safe to repeat. */
   revokeShare: {
@@ -851,13 +910,13 @@ export interface Operations {
   setAgentBudget: {
     path: { id: string | number }
     body: { monthly_budget_inr: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Sets the monthly budget of an agent in rupees (IST month); null clears it, and with a key 0 too. A child's fits into its parent's. */
   setAgentBudgetConsole: {
     path: { id: string | number }
     body: { monthly_budget_inr: number | null }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Sets the billing address for invoices from now on. Needed before the first top-up. */
   setBillingAddress: {
@@ -915,6 +974,25 @@ export interface Operations {
     body: { org_id: number }
     reply: { ok: true; org: { id: number; name: string; kind: 'personal' | 'team'; role: 'member' | 'admin' | 'owner'; member_count: number; active: boolean } }
   }
+  /** Switches a server off. Running calls of its tools end, and its tools leave every list. Its approvals stay. */
+  switchToolServerOff: {
+    path: { id: string | number }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string } }
+  }
+  /** Switches a server on again. Its approved tools can be called, and the gateway soon reads its tools again. */
+  switchToolServerOn: {
+    path: { id: string | number }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string } }
+  }
+  /** Switches every MCP server of the organisation off. Running calls of tools end. */
+  switchToolServersOff: {
+    reply: { ok: true; switched_off: number }
+  }
+  /** Reads the tools of a registered server now. New and changed ones wait for approval. `ok` says whether the server could be read. */
+  syncToolServer: {
+    path: { id: string | number }
+    reply: { ok: boolean; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null } }
+  }
   /** Tests a server without saving anything. `ok` says whether it could be registered. */
   testCustomEndpoint: {
     body: { name?: string; model: string; base_url: string; upstream_model: string; key?: string | null; residency?: 'india' | 'global' }
@@ -930,6 +1008,11 @@ export interface Operations {
     path: { provider: string | number }
     reply: { status: 'ok' | 'rejected' | 'unreachable' }
   }
+  /** Reads the tools of an MCP server without saving anything. `ok` says whether it could be registered. */
+  testToolServer: {
+    body: { name?: string; slug?: string; url: string; auth?: { kind: 'none' | 'header'; header_name?: string; header_value?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
+    reply: { ok: boolean; era: 'modern' | 'legacy' | null; tools: { name: string; findings: number; approvable: boolean }[]; tools_total: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null }
+  }
   /** Queues a delivery of the event ping, whatever the webhook subscribes to. Its deliveries show the result. */
   testWebhook: {
     path: { id: string | number }
@@ -938,14 +1021,14 @@ export interface Operations {
   /** Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. Owners and admins also name its owner. A field that is left out stays; null removes its rule. */
   updateAgent: {
     path: { id: string | number }
-    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; owner_uid?: number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null; owner_uid?: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. Owners and admins also name its owner. A field that is left out stays; null removes its rule. */
   updateAgentConsole: {
     path: { id: string | number }
-    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; owner_uid?: number }
-    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
+    body: { may_delegate?: boolean; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; allowed_tools?: string[] | null; owner_uid?: number }
+    reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; allowed_tools: string[] | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; ok: true }
   }
   /** Changes the display name, or takes the picture away (avatar_url: null). Other fields are ignored. */
   updateMe: {
@@ -1015,17 +1098,21 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   activityEvents: 'GET /me/activity/events',
   appendMemory: 'POST /v1/me/memory/append',
   appendMemoryConsole: 'POST /me/memory/append',
+  approveTools: 'POST /me/tool-servers/{id}/tools/approve',
   archiveWorkspace: 'DELETE /me/workspaces/{id}',
   attestationKeys: 'GET /.well-known/attestation-keys.json',
   attribute: 'POST /me/attribution',
   audit: 'GET /me/audit',
   billing: 'GET /me/billing',
   billingProfile: 'GET /me/billing/profile',
+  blockTools: 'POST /me/tool-servers/{id}/tools/block',
   budgetZone: 'GET /me/budgets/time-zone',
   budgets: 'GET /v1/me/budgets',
+  callTool: 'POST /v1/tools/{name}/call',
   changeCollection: 'PATCH /me/collections/{id}',
   changeCustomEndpoint: 'PATCH /me/endpoints/{id}',
   changeKey: 'PATCH /me/keys/{id}',
+  changeToolServer: 'PATCH /me/tool-servers/{id}',
   changeWebhook: 'PATCH /me/webhooks/{id}',
   chatCompletions: 'POST /v1/chat/completions',
   checkCollection: 'POST /me/collections/{slug}/check',
@@ -1048,6 +1135,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   createPaymentOrder: 'POST /me/billing/orders',
   createShare: 'POST /v1/me/memory/shares',
   createShareConsole: 'POST /me/memory/shares',
+  createToolServer: 'POST /me/tool-servers',
   createTrust: 'POST /me/agent-trust',
   createWebhook: 'POST /me/webhooks',
   createWorkspace: 'POST /me/workspaces',
@@ -1074,6 +1162,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   getPublicCollection: 'GET /v1/collections/{slug}',
   getRun: 'GET /v1/me/runs/{id}',
   getRunConsole: 'GET /me/runs/{id}',
+  getServerTool: 'GET /me/tool-servers/{id}/tools/{tool}',
   getStore: 'GET /v1/me/memory-store',
   getStoreConsole: 'GET /me/memory-store',
   getWebhookDelivery: 'GET /me/webhooks/{id}/deliveries/{did}',
@@ -1107,9 +1196,12 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listPublicCollections: 'GET /v1/collections',
   listRuns: 'GET /v1/me/runs',
   listRunsConsole: 'GET /me/runs',
+  listServerTools: 'GET /me/tool-servers/{id}/tools',
   listSessions: 'GET /me/sessions',
   listShares: 'GET /v1/me/memory/shares',
   listSharesConsole: 'GET /me/memory/shares',
+  listToolServers: 'GET /me/tool-servers',
+  listTools: 'GET /v1/tools',
   listTrust: 'GET /me/agent-trust',
   listWebhookDeliveries: 'GET /me/webhooks/{id}/deliveries',
   listWebhooks: 'GET /me/webhooks',
@@ -1146,6 +1238,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   putStore: 'PUT /v1/me/memory-store',
   putStoreConsole: 'PUT /me/memory-store',
   rankings: 'GET /v1/rankings',
+  readTool: 'GET /v1/tools/{name}',
   readyz: 'GET /readyz',
   reconcile: 'POST /v1/me/memory/reconcile',
   reconcileConsole: 'POST /me/memory/reconcile',
@@ -1155,6 +1248,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   removeCustomEndpoint: 'DELETE /me/endpoints/{id}',
   removeMember: 'DELETE /me/members/{id}',
   removeProviderKey: 'DELETE /me/byok/{provider}',
+  removeToolServer: 'DELETE /me/tool-servers/{id}',
   resendInvitation: 'POST /me/members/pending/{id}/resend',
   residencyAttestation: 'GET /v1/org/residency/attestation',
   responses: 'POST /v1/responses',
@@ -1193,9 +1287,14 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   signOut: 'POST /auth/logout',
   starCollection: 'POST /me/collections/star/{slug}',
   switchOrg: 'POST /me/orgs/switch',
+  switchToolServerOff: 'POST /me/tool-servers/{id}/off',
+  switchToolServerOn: 'POST /me/tool-servers/{id}/on',
+  switchToolServersOff: 'POST /me/tool-servers/off',
+  syncToolServer: 'POST /me/tool-servers/{id}/sync',
   testCustomEndpoint: 'POST /me/endpoints/test',
   testPlatformKey: 'POST /me/operator/provider-keys/{provider}/test',
   testProviderKey: 'POST /me/byok/{provider}/test',
+  testToolServer: 'POST /me/tool-servers/test',
   testWebhook: 'POST /me/webhooks/{id}/test',
   updateAgent: 'PATCH /v1/me/agents/{id}',
   updateAgentConsole: 'PATCH /me/agents/{id}',

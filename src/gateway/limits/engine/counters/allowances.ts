@@ -321,7 +321,7 @@ function strictlyLeft({ counter: { metric, strict }, note }: Refused, { leastUin
 
 /** Returns the refusal by the first budget that holds beyond its cap. Null when every cap covers its amount. */
 function beyondCap({ counters }: Binding, { beyondUinr }: Held): Refused | null {
-  const at = beyondUinr?.findIndex((beyond, i) => beyond > 0n && counters[i]?.metric === 'spend') ?? -1
+  const at = beyondUinr?.findIndex((beyond, i) => beyond > 0n && isSpend(counters[i]?.metric ?? '')) ?? -1
   const counter = counters[at]
   if (counter === undefined) return null
   return { counter, note: { untilMs: 0, needFrom: 0n, cap: counter.cap ?? 0n, spent: counter.knownSpent, held: 0n, inDoubt: 0n } }
