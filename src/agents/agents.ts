@@ -460,20 +460,10 @@ export class Agents {
     checkLoosening(by, before, loosened(params, before))
     const adminSet = adminSetAfter(by, before, changesOf(params))
     if (isAsRequested(before, params) && isSameSet(adminSet, before.adminSet)) return { value: before, news: [] }
-    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools } = { ...before, ...params }
-    const row = await tx.one(
-      setAgentRules,
-      orgId,
-      id,
-      mayDelegate,
-      allowedModels,
-      allowedProviders,
-      maxCostUinr,
-      maxOutputTokens,
-      maxConcurrency,
-      adminSet,
-      allowedTools,
-    )
+    const after = { ...before, ...params }
+    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = after
+    const caps = [maxCostUinr, maxOutputTokens, maxConcurrency] as const
+    const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, ...caps, adminSet, after.allowedTools)
     return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
   }
 

@@ -104,7 +104,8 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const journal = { ...(deps.journalDisk ? { disk: deps.journalDisk } : {}), ...(deps.flushesHere ? {} : flushThreadOf(deps, baseUrl)) }
   const ofOrgs = { orgLimits, founderNumberOf: founders.numberOf.bind(founders) }
   const limits = await createLimits({ ...ofOrgs, db, config, clock, ids, log, dataDir, controlLog, ...usageAccount(ids), onDebited, ...journal })
-  const idempotency = new Idempotency({ db, clock, ids, founderOf: founders.known, heavyTurns: shared.heavyTurns, ...masterKeys, processId: () => limits.processId })
+  const onceParts = { founderOf: founders.known, heavyTurns: shared.heavyTurns, processId: () => limits.processId }
+  const idempotency = new Idempotency({ db, clock, ids, ...masterKeys, ...onceParts })
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const familyBounds = { playgroundBudgetInr: config.PLAYGROUND_BUDGET_INR, budgets: limits.budgets, allowOneMore: orgLimits.allowing('agents') }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...familyBounds })

@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestReply } from '../harness/app.ts'
 
-const noRules = { allowed_models: null, allowed_providers: null, max_cost_inr_per_call: null, max_output_tokens: null, max_concurrency: null, allowed_tools: null }
+const noRules = {
+  allowed_models: null,
+  allowed_providers: null,
+  max_cost_inr_per_call: null,
+  max_output_tokens: null,
+  max_concurrency: null,
+  allowed_tools: null,
+}
 const allRules = {
   allowed_models: ['alpha-only', 'auto'],
   allowed_providers: ['alpha'],

@@ -80,7 +80,6 @@ async function serveCall(
   const admitted = inTurn === undefined ? admitCall(asked, deps) : admitInTurn(asked, deps, inTurn)
   const { plan, request, boundRequest, permit, sticky } = admitted instanceof Promise ? await admitted : admitted
   trace?.planned(plan.model.id, request.stream)
-  const { watch: counted } = deps
   const facts = {
     kind,
     request,
@@ -92,7 +91,7 @@ async function serveCall(
     idempotent: idempotentCall !== null,
     run,
     debits: isDebited(principal, deps),
-    watch: counted,
+    watch: deps.watch,
     trace,
   }
   const meter = new Meter(permit, facts, deps.clock)

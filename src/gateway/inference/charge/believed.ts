@@ -6,7 +6,7 @@ import type { Attempt } from '../../routing/plan.ts'
 import { bytesPerToken, type TokenUsage } from '../../wire/usage.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { windowTokensOf } from '../prompt-most.ts'
-import { tokensOfChars } from './estimate.ts'
+import { cappedAt, tokensOfChars } from './estimate.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
 /** A prompt has at most one token for each byte, and one estimated token covers three bytes. The slack is for text that the provider adds. */
@@ -62,7 +62,13 @@ export function usageBoundsOf(request: ParsedRequest, attempt: Attempt, hasOutpu
 }
 
 /** True when the limit of the provider bounds the answer only, and thinking comes beside it. */
-export const thinksBeyondLimit = ({ route: { provider } }: Attempt): boolean => provider.quirks.includes('limit-excludes-thinking')
+const thinksBeyondLimit = ({ route: { provider } }: Attempt): boolean => provider.quirks.includes('limit-excludes-thinking')
+
+/** Limits output to what the caller asked for. A provider whose limit excludes thinking bills the thinking beside it (decision 0767). */
+export function charged(tokens: TokenUsage, { maxTokens }: Pick<ParsedRequest, 'maxTokens'>, attempt: Attempt | null): TokenUsage {
+  if (maxTokens === null || attempt === null || !thinksBeyondLimit(attempt)) return cappedAt(tokens, maxTokens)
+  return cappedAt(tokens, maxTokens + tokens.reasoningTokens)
+}
 
 /** Returns the most tokens of a `prediction`. Tokens that the model rejects are charged as output, but the caller does not see them. */
 function predictedTokensOf({ native: { format, body } }: ParsedRequest): number {

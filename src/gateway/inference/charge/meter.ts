@@ -14,9 +14,9 @@ import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { readOnMs } from '../leaving/departures.ts'
 import { withSound } from '../prompt-most.ts'
-import { thinksBeyondLimit } from './believed.ts'
+import { charged } from './believed.ts'
 import { withCacheTime } from './cache-time.ts'
-import { cappedAt, firstHoldTokens, heldUsage, measuredTokensPerSecondMost, unseenTokensOf, unseenTokensPerSecond } from './estimate.ts'
+import { firstHoldTokens, heldUsage, measuredTokensPerSecondMost, unseenTokensOf, unseenTokensPerSecond } from './estimate.ts'
 import { outputTokensFor, priceHeld, priceLeft, priceTokens } from './price.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
@@ -261,7 +261,7 @@ export class Meter {
     const tokens = typeof usage === 'function' ? usage() : usage
     this.#lastChunkMs = nowMs
     this.#lastProgressMs = nowMs
-    this.#permit.progress(this.#event(this.#capped(tokens), true, 'interrupted', 200))
+    this.#permit.progress(this.#event(charged(tokens, this.request, this.#attempt), true, 'interrupted', 200))
   }
 
   /** The time of the last chunk of a stream, in milliseconds of the monotonic clock. */
@@ -361,7 +361,7 @@ export class Meter {
   /** Returns the cost of this usage on the serving route, as the caller sees it. */
   billOf(tokens: TokenUsage): Bill {
     const attempt = this.#attempt
-    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, this.#capped(asCharged(tokens, attempt.route, this.request)))
+    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, charged(asCharged(tokens, attempt.route, this.request), this.request, attempt))
     const value = inrFromUinr(valueUinr)
     return { cost_inr: this.#isFree(attempt) ? 0 : value, value_inr: value, provider: attempt?.route.provider.id ?? '' }
   }
@@ -371,18 +371,11 @@ export class Meter {
     return this.#settledCostUinr === null ? this.billOf(tokens).cost_inr : inrFromUinr(this.#settledCostUinr)
   }
 
-  /** Limits output to what the caller asked for. A provider whose limit excludes thinking bills the thinking beside it (decision 0767). */
-  #capped(tokens: TokenUsage): TokenUsage {
-    const { maxTokens } = this.request
-    if (maxTokens === null || this.#attempt === null || !thinksBeyondLimit(this.#attempt)) return cappedAt(tokens, maxTokens)
-    return cappedAt(tokens, maxTokens + tokens.reasoningTokens)
-  }
-
   /** Ends the call with its usage. A returned promise resolves once the record is in the journal. */
   settle(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): void | Promise<void> {
     if (this.#ended) return
     this.#ended = true
-    const event = this.#event(this.#capped(tokens), estimated || tokens.doubt !== undefined, outcome, status)
+    const event = this.#event(charged(tokens, this.request, this.#attempt), estimated || tokens.doubt !== undefined, outcome, status)
     this.#settledCostUinr = event.costUinr
     if (tokens.doubt !== undefined && this.#attempt !== null) this.#input.watch?.usageDoubted(this.#attempt, tokens.doubt)
     this.#input.watch?.settled(event)

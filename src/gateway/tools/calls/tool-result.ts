@@ -2,7 +2,7 @@ import type { CallableTool } from '../registry/callable-tool.ts'
 import type { CallToolResult } from '../upstream/tool-call.ts'
 
 /** The key in `_meta` that says where a result comes from. */
-export const originMetaKey = 'dev.brigade/origin'
+const originMetaKey = 'dev.brigade/origin'
 
 /** The start of the names in `_meta` that belong to the protocol. They say something about the connection to the server, not to our caller. */
 const protocolMeta = 'io.modelcontextprotocol/'
