@@ -15,6 +15,7 @@ import { billingEnv, type PaymentProvider, startPaymentProvider } from '../../ha
 import { until } from '../../harness/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
 import { type MailServer, startMailServer } from '../mail/mail-server.ts'
+import { type ListedServer, startListedServer, toolOf } from '../tools/registry/listed-server.ts'
 import { heard, listen, settled } from './heard.ts'
 
 const webhookRows = statement<[], { line: string }>(
@@ -40,11 +41,13 @@ const typed = {
   user: 'zquserzq',
   userAgent: 'zquseragentzq',
   collection: 'zqcollectionzq',
+  toolServer: 'zqtoolserverzq',
 }
 
 let receiver: WebhookReceiver
 let payments: PaymentProvider
 let mail: MailServer
+let tools: ListedServer
 let app: TestApp
 let org: { orgId: number; userId: number; key: string }
 let cookie: string
@@ -165,12 +168,18 @@ async function aBadHour(): Promise<void> {
   app.alpha.script(() => ({ chunks: [replied] }))
 }
 
+/** Registers an MCP server whose tools an owner has to approve. The description of a tool is text of others. */
+async function aToolServer(): Promise<void> {
+  await made('/me/tool-servers', { slug: 'crm', name: typed.toolServer, url: tools.url })
+}
+
 beforeAll(async () => {
   ;[receiver, payments, mail] = await Promise.all([startWebhookReceiver(), startPaymentProvider(), startMailServer()])
+  tools = await startListedServer('modern', [toolOf('find', { description: said })])
   app = await startApp({
     clock,
     operatorFile: urls => longThinkers(urls, fileWithMedia),
-    env: { ...billingEnv(payments), OUTBOUND_ALLOW: receiver.hostPort, WEBHOOK_POLL_MS: '20', SMTP_URL: mail.url, MAIL_POLL_MS: '20', LOG_LEVEL: 'debug' },
+    env: { ...billingEnv(payments), OUTBOUND_ALLOW: `${receiver.hostPort},${tools.hostPort}`, WEBHOOK_POLL_MS: '20', SMTP_URL: mail.url, MAIL_POLL_MS: '20', LOG_LEVEL: 'debug' },
   })
   org = await app.otherOrg('Everything Happens')
   cookie = await app.signIn(org.userId, org.orgId)
@@ -179,13 +188,14 @@ beforeAll(async () => {
   await otherFormats()
   await whatGoesWrong()
   await aBadHour()
+  await aToolServer()
   await made(`/me/webhooks/${id}/test`, {})
   await settled(app)
   await until(() => mail.received.length >= 2, 'the receipt and the word of the low balance are sent', 20_000)
 }, 60_000)
 afterAll(async () => {
   await app.stop()
-  await Promise.all([receiver.close(), payments.close(), mail.close()])
+  await Promise.all([receiver.close(), payments.close(), mail.close(), tools.close()])
 })
 
 const forms = (mark: string): string[] => [
@@ -229,6 +239,7 @@ describe('every event', () => {
       'key.revoked': 1,
       'provider.circuit_open': 1,
       'collection.alert': 1,
+      'tool.changed': 1,
       ping: 1,
     })
     expect(Object.keys(eventCatalog).filter(type => counts[type] === undefined)).toEqual(['access.decided'])

@@ -194,7 +194,7 @@ describe('management of webhooks', () => {
       type: 'budget.block',
       family: 'budget',
       when: expect.stringContaining('100 %'),
-      data_schema: expect.objectContaining({ type: 'object', required: ['scope', 'scope_id', 'threshold', 'spent_inr', 'cap_inr'] }),
+      data_schema: expect.objectContaining({ type: 'object', required: ['scope', 'scope_id', 'threshold', 'spent_inr', 'cap_inr', 'period', 'resets_at'] }),
     })
     expect(text).not.toContain(secret)
     expect(text).not.toContain('whsec_')
