@@ -42,6 +42,7 @@ const typed = {
   userAgent: 'zquseragentzq',
   collection: 'zqcollectionzq',
   toolServer: 'zqtoolserverzq',
+  toolText: 'zqtooltextzq',
 }
 
 let receiver: WebhookReceiver
@@ -175,11 +176,18 @@ async function aToolServer(): Promise<void> {
 
 beforeAll(async () => {
   ;[receiver, payments, mail] = await Promise.all([startWebhookReceiver(), startPaymentProvider(), startMailServer()])
-  tools = await startListedServer('modern', [toolOf('find', { description: said })])
+  tools = await startListedServer('modern', [toolOf('find', { description: typed.toolText })])
   app = await startApp({
     clock,
     operatorFile: urls => longThinkers(urls, fileWithMedia),
-    env: { ...billingEnv(payments), OUTBOUND_ALLOW: `${receiver.hostPort},${tools.hostPort}`, WEBHOOK_POLL_MS: '20', SMTP_URL: mail.url, MAIL_POLL_MS: '20', LOG_LEVEL: 'debug' },
+    env: {
+      ...billingEnv(payments),
+      OUTBOUND_ALLOW: `${receiver.hostPort},${tools.hostPort}`,
+      WEBHOOK_POLL_MS: '20',
+      SMTP_URL: mail.url,
+      MAIL_POLL_MS: '20',
+      LOG_LEVEL: 'debug',
+    },
   })
   org = await app.otherOrg('Everything Happens')
   cookie = await app.signIn(org.userId, org.orgId)
