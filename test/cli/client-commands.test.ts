@@ -299,6 +299,10 @@ describe('client commands', () => {
   test('the commands of docs/guides/cli.md work as they are written, from first to last', async () => {
     const lines = documentedLines()
     expect(lines.length).toBeGreaterThan(20)
+    // The page shows and ends a run, which a call of a program has begun.
+    const body = { model: 'test-model', messages: [{ role: 'user', content: 'Hello' }] }
+    expect((await app.call('POST', '/v1/chat/completions', body, { headers: { 'x-br-run-id': 'pr-1234' } })).status).toBe(200)
+    await app.gateway.app.limits.flushNow()
     for (const words of lines) await ran(words)
   })
 })

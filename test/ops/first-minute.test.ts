@@ -52,7 +52,7 @@ const partsOfPackage = `
   const { url } = new S3Client({ region: 'ap-south-1' }).config.endpointProvider({ Region: 'ap-south-1', Bucket: 'notes-of-agents' })
   const names = { 'signature-v4': 'SignatureV4', sts: 'AssumeRoleCommand', 'node-http-handler': 'NodeHttpHandler', 'credential-provider-node': 'defaultProvider' }
   const imports = Object.entries(names).map(([file, name]) => typeof load('#aws/' + file)[name] === 'function')
-  const worker = new Worker(join(dirname(PROGRAM), 'platform', 'media', 'audio-length-worker.js'))
+  const worker = new Worker(join(dirname(PROGRAM), 'platform', 'media', 'audio-length-worker.js'), { execArgv: [] })
   worker.postMessage({ id: 1, bytes: readFileSync(SOUND), mimeType: '', filename: '' })
   const sound = await new Promise(done => worker.once('message', ({ length }) => done(length)))
   await worker.terminate()
