@@ -62,11 +62,8 @@ export function without(body: Fields, names: readonly string[]): Record<string, 
   return Object.fromEntries(Object.entries(body).filter(([name]) => !withheld.has(name)))
 }
 
-/** Longer bodies are written again from their object, in turns, because an edit reads all bytes in one piece. */
-const editedMaxBytes = 1024 * 1024
-
 const bytesWithout = (bytes: Buffer | null, names: readonly string[]): Buffer | null =>
-  bytes === null || bytes.length > editedMaxBytes ? null : editMembers(bytes, new Map(names.map(name => [name, undefined])))
+  bytes === null ? null : editMembers(bytes, new Map(names.map(name => [name, undefined])))
 
 const betaHeader = 'anthropic-beta'
 
