@@ -8,7 +8,7 @@ export const readOnLongestMs = 300_000
 /** The most bytes that are read in that time. */
 export const readOnMaxBytes = 8 * 1024 * 1024
 /** The longest time for reading what a provider sent while its caller did not read. */
-export const arrivedMostMs = 2_000
+export const arrivedMostMs = 5_000
 /** When no byte comes for this time, everything that a provider had sent is read. */
 export const arrivedQuietMs = 50
 /** The most followed calls of one process. */
