@@ -70,8 +70,8 @@ const shapes: Readonly<Record<string, Shape>> = {
   'a long name of a tool': {
     path: '/v1/responses',
     body: () => `{"model":"test","input":"a","tools":[{"type":"function","name":"${fill('a.')}","parameters":{}}]}`,
-    status: 200,
-    names: 'output',
+    status: 400,
+    names: '1000 characters',
   },
   'a long name of a tool in a message': {
     path: '/v1/messages',

@@ -155,7 +155,7 @@ describe('content that an organisation keeps', () => {
     app.alpha.script(request => (request.json?.['stream'] === true ? { holdAfterChunks: 1 } : {}))
     const pad = 'x'.repeat(17 * 1024 * 1024)
     const running = [1, 2].map(() => chat({ provider: 'alpha', stream: true, pad }, { token: other.key }))
-    await app.alpha.arrived(2)
+    await app.alpha.arrived(2, 20_000)
     const found = await read(idOf(await chat()))
     expect(found.request).toContain(prompt)
     app.alpha.release()

@@ -35,12 +35,16 @@ function checkEach(tools: readonly unknown[], at: string, isLeftOut: (tool: unkn
   for (let index = 0; index < tools.length; index++) if (!isLeftOut(tools[index])) checkTool(tools[index], `${at}[${index}]`)
 }
 
+/** Longest name of a tool. Providers take 64 characters, and longer names are shortened for them. */
+const nameMaxChars = 1000
+
 function checkTool(tool: unknown, at: string): void {
   if (!isObject(tool) || typeof tool['type'] !== 'string') throw fail('bad_request', { message: `"${at}" must be an object with a "type".` })
   const { type } = tool
   if (type === 'tool_search' && tool['execution'] === 'client') return
   if (type !== 'function' && type !== 'custom' && type !== 'namespace') throw unsupportedTool(type, at)
   if (typeof tool['name'] !== 'string' || tool['name'] === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
+  if (tool['name'].length > nameMaxChars) throw fail('bad_request', { message: `"${at}.name" is longer than ${nameMaxChars} characters.` })
   const { tools } = tool
   if (type !== 'namespace' || tools === undefined || tools === null) return
   if (!Array.isArray(tools)) throw fail('bad_request', { message: `"${at}.tools" must be an array.` })
