@@ -128,7 +128,12 @@ describe('the cost of a call', () => {
 })
 
 const attemptOf = (price: RoutePrice, model: object, byok = false): Attempt =>
-  ({ route: { price, modelId: 'm', provider: { id: 'p', quirks: [] }, residency: 'global' }, model: model as Model, credential: null, byok }) as unknown as Attempt
+  ({
+    route: { price, modelId: 'm', provider: { id: 'p', quirks: [] }, residency: 'global' },
+    model: model as Model,
+    credential: null,
+    byok,
+  }) as unknown as Attempt
 
 /** Records how a call ended. Throws when it ends twice. */
 class Ledger implements Permit<UsageEvent> {
