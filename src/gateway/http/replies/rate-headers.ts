@@ -34,6 +34,9 @@ export class RateHeaders {
   readonly #options: RateHeadersOptions
   #shownEndMs = Number.NaN
   #shownEnd = ''
+  #policyMinute: number | null = null
+  #policyDay: number | null = null
+  #policy = ''
 
   constructor(options: RateHeadersOptions) {
     this.#options = options
@@ -47,7 +50,17 @@ export class RateHeaders {
     if (tightest === null) return
     if (!isAnthropic) addOpenAi(list, tightest, left.nowMs)
     else if (given === null || !isRelayed(given)) this.#addAnthropic(list, tightest)
-    if (this.#options.withFields) addFields(list, left)
+    if (this.#options.withFields) list.push(rateFieldHeader.policy, this.#policyText(left), rateFieldHeader.state, stateText(left))
+  }
+
+  /** Returns the limits as structured fields. Callers in a row mostly have the same limits. */
+  #policyText({ minute, day }: CallerRates): string {
+    if (minute.limit !== this.#policyMinute || day.limit !== this.#policyDay || this.#policy === '') {
+      this.#policyMinute = minute.limit
+      this.#policyDay = day.limit
+      this.#policy = joined(fieldOf(minute, 'rpm', 'q', minute.limit, 'w', minuteSeconds), fieldOf(day, 'day', 'q', day.limit, 'w', daySeconds))
+    }
+    return this.#policy
   }
 
   #addAnthropic(list: string[], { limit, left, endsAtMs }: PeriodLeft): void {
@@ -70,18 +83,16 @@ function addOpenAi(list: string[], { limit, left, endsAtMs }: PeriodLeft, nowMs:
   list.push(limitName, String(limit), remaining, String(left), reset, durationText(endsAtMs - nowMs))
 }
 
-function addFields(list: string[], { minute, day, nowMs }: CallerRates): void {
-  const { policy, state } = rateFieldHeader
-  const policies = [fieldOf(minute, 'rpm', 'q', minute.limit, 'w', minuteSeconds), fieldOf(day, 'day', 'q', day.limit, 'w', daySeconds)]
-  const states = [fieldOf(minute, 'rpm', 'r', minute.left, 't', secondsTo(minute, nowMs)), fieldOf(day, 'day', 'r', day.left, 't', secondsTo(day, nowMs))]
-  list.push(policy, joined(policies), state, joined(states))
+/** Returns what the limits leave, as structured fields. */
+function stateText({ minute, day, nowMs }: CallerRates): string {
+  return joined(fieldOf(minute, 'rpm', 'r', minute.left, 't', secondsTo(minute, nowMs)), fieldOf(day, 'day', 'r', day.left, 't', secondsTo(day, nowMs)))
 }
 
 /** Returns an item of the structured fields: a quoted name with two parameters. Empty when the limit does not exist. */
 const fieldOf = ({ limit }: PeriodLeft, name: string, first: string, value: number | null, second: string, seconds: number): string =>
   limit === null ? '' : `"${name}";${first}=${value};${second}=${seconds}`
 
-const joined = ([minute = '', day = '']: readonly string[]): string => (minute === '' ? day : day === '' ? minute : `${minute}, ${day}`)
+const joined = (minute: string, day: string): string => (minute === '' ? day : day === '' ? minute : `${minute}, ${day}`)
 
 const secondsTo = ({ endsAtMs }: PeriodLeft, nowMs: number): number => Math.max(0, Math.ceil((endsAtMs - nowMs) / secondMs))
 

@@ -16,13 +16,13 @@ const addressesMax = 2000
 
 /** The provider whose stored content is refused, and the number of addresses that were compared so far. */
 class Store {
-  readonly #isSandbox: boolean
-  readonly #host: string | undefined
+  readonly #provider: Pick<Provider, 'id' | 'baseUrl'>
+  /** The host of the provider. It is read at the first address: most requests have none, and reading it takes microseconds. */
+  #host: string | null | undefined
   #compared = 0
 
-  constructor({ id, baseUrl }: Pick<Provider, 'id' | 'baseUrl'>) {
-    this.#isSandbox = id === sandboxId
-    this.#host = urlOf(baseUrl)?.host
+  constructor(provider: Pick<Provider, 'id' | 'baseUrl'>) {
+    this.#provider = provider
   }
 
   /** Counts an address. Throws `bad_request` when there are too many. */
@@ -33,7 +33,8 @@ class Store {
 
   /** True when the provider's account can open the address. The sandbox has no accounts. */
   has({ host, hostname }: URL): boolean {
-    if (host === this.#host) return !this.#isSandbox
+    if (this.#host === undefined) this.#host = urlOf(this.#provider.baseUrl)?.host ?? null
+    if (host === this.#host) return this.#provider.id !== sandboxId
     const name = hostname.replace(/\.+$/, '')
     return fileStoreHosts.some(known => name === known || name.endsWith(`.${known}`) || name.endsWith(`-${known}`))
   }

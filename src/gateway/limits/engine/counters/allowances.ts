@@ -47,6 +47,8 @@ interface RateWindow {
   readonly limit: number | null
   readonly own: Counter | null
   readonly org: Counter | null
+  /** The key's requests of the day, for the headers of rates. */
+  daily: Counter | undefined
 }
 
 /** The implementation of `Limits`. */
@@ -112,9 +114,18 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     left.begin(registry.nowMs())
     if (rpmLimit !== null) left.minute.note(rpmLimit, window?.own, monotonicMs)
     if (ofOrg !== null) left.minute.note(Number(ofOrg.cap), ofOrg, monotonicMs)
-    if (dailyLimit !== null) left.day.note(dailyLimit, counters.dailyOf(orgId, 'key', String(keyId), left.dayText), monotonicMs)
+    if (dailyLimit !== null) left.day.note(dailyLimit, this.#dailyOf(orgId, keyId, window, left), monotonicMs)
     if (trial !== undefined) left.day.note(trial.callsMost, counters.dailyOf(trial.founder, 'org', trialScopeId, left.dayText), monotonicMs)
     return left
+  }
+
+  /** Returns the counter of the day. The window keeps it, so that a call makes no text to find it. */
+  #dailyOf(orgId: number, keyId: number, window: RateWindow | undefined, { day, dayText }: RequestsLeft): Counter | undefined {
+    const kept = window?.daily
+    if (kept !== undefined && !kept.isForgotten && kept.endsAtMs === day.endsAtMs) return kept
+    const daily = this.#options.counters.dailyOf(orgId, 'key', String(keyId), dayText)
+    if (window !== undefined) window.daily = daily
+    return daily
   }
 
   #permit(request: AdmissionRequest, nowMs: number, binding: Binding, { amounts, beyondUinr }: Held): Permit<E> {
@@ -217,7 +228,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     const { counters } = this.#options
     const at = (scope: 'key' | 'org', id: number, limit: number | null): Counter | null =>
       limit === null ? null : counters.get({ orgId, scope, scopeId: String(id) }, 'rpm', nowMs, BigInt(limit))
-    return { limit: limits.rpmLimit, own: at('key', keyId, rates.own), org: at('org', orgId, rates.org) }
+    return { limit: limits.rpmLimit, own: at('key', keyId, rates.own), org: at('org', orgId, rates.org), daily: undefined }
   }
 
   /** Updates a counter to its owner's changed limit. The lease of a higher limit goes back. */

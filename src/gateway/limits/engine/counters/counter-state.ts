@@ -98,6 +98,9 @@ export class Counter {
   /** True when a rate is counted locally because the database is away. Such a counter is never leased. */
   offline = false
 
+  /** True when the table has dropped the counter. Another one may have taken its place. */
+  isForgotten = false
+
   constructor(ref: ScopeRef, metric: Metric, period: string, endsAtMs: number, cap: bigint | null) {
     this.orgId = ref.orgId
     this.scope = ref.scope
@@ -216,6 +219,7 @@ export class CounterTable {
   }
 
   forget(counter: Counter): void {
+    counter.isForgotten = true
     this.#byKey.delete(keyOf(counter, counter.metric, counter.period))
     if (counter.id !== null) this.#byId.delete(counter.id)
   }
