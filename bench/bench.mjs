@@ -22,9 +22,12 @@ import { measureRevokes, revokesTable } from './revokes.mjs'
 import { program, runRounds, say, slowChunks, startAll, warmUp } from './rounds.mjs'
 import { chunksOfStream, scenariosOf } from './workload.mjs'
 
-/** The default number of rounds. At least six values are needed to calculate bounds of a median. */
+/** A comparison starts both builds again after this many rounds. */
+const roundsOfStart = 2
+
+/** The default number of rounds. A comparison needs at least six starts to calculate bounds of a median. */
 function defaultRounds(isQuick, isComparing) {
-  if (isComparing) return isQuick ? '6' : '12'
+  if (isComparing) return '12'
   return isQuick ? '2' : '5'
 }
 
@@ -171,16 +174,30 @@ async function runAll(options, folder, databaseUrl) {
   process.exitCode = hasFailed(contestants) || isMissed ? 1 : 0
 }
 
+/**
+ * Measures both builds in several starts. How threads and memory settle in a process changes its figures by more than most changes do, so a start of both
+ * builds is the unit of comparison, not a round.
+ */
 async function runComparison(options, folder, databaseUrl) {
   say(`building ${options.compare}`)
   const checkout = buildCommit(options.compare, folder)
-  const databaseOf = databaseUrl === null ? null : name => newDatabase(databaseUrl, name)
-  const contenders = comparedBuilds({ checkout, commit: options.compare, databaseOf, settings: options.prepaid ? billingOn : {} })
   const scenarios = chosen('scenarios', scenariosOf({ slowStreams: 0 }), options.scenarios)
-  const { run, contestants } = await measureAll(contenders, scenarios, options, folder)
-  const rows = comparisonOf(...contestants, scenarios)
-  writeResults('compare.json', { ...run, rows, contestants })
-  console.log(`${comparisonTable(rows)}\n\n${describe(run)}`)
+  const starts = []
+  for (let start = 1; start <= Math.ceil(options.rounds / roundsOfStart); start++) {
+    say(`start ${start} of ${Math.ceil(options.rounds / roundsOfStart)}`)
+    const databaseOf = databaseUrl === null ? null : name => newDatabase(databaseUrl, `${name}_${start}`)
+    const contenders = comparedBuilds({ checkout, commit: options.compare, databaseOf, settings: options.prepaid ? billingOn : {} })
+    const inner = join(folder, `start-${start}`)
+    mkdirSync(inner)
+    // Every second start begins with the other build.
+    starts.push(await measureAll(start % 2 === 0 ? contenders.toReversed() : contenders, scenarios, { ...options, rounds: roundsOfStart }, inner))
+  }
+  const of = name => starts.map(({ contestants }) => contestants.find(contestant => contestant.name === name))
+  const rows = comparisonOf(of('before'), of('after'), scenarios)
+  const { run } = starts.at(-1)
+  writeResults('compare.json', { ...run, options, rows, starts: starts.map(({ contestants }) => contestants) })
+  console.log(`${comparisonTable(rows)}\n\n${describe({ ...run, options })}`)
+  const contestants = starts.flatMap(start => start.contestants)
   for (const { title, failures } of contestants) for (const failure of failures) console.log(`FAILED ${title}: ${failure}`)
   process.exitCode = hasFailed(contestants) || (options.check && rows.some(({ verdict }) => verdict === 'worse')) ? 1 : 0
 }

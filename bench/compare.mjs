@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- --compare <commit>` compares this build with the build of an older commit. The two are measured in turn, in the opposite order in every
- * second round. For each scenario, the table shows the ratio of this build's figure to the older build's figure, and the bounds that contain the true ratio
- * with 95 % certainty.
+ * `npm run bench -- --compare <commit>` compares this build with the build of an older commit. Both are started several times and measured in turn, in the
+ * opposite order in every second round and start. For each scenario, the table shows the ratio of this build's figure to the older build's figure, and the
+ * bounds that contain the true ratio with 95 % certainty.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
@@ -55,12 +55,12 @@ function verdictOf({ low, high }, isWorseWhenMore) {
   return 'no difference shown'
 }
 
-/** Returns one row for each scenario and figure: the median ratio of the rounds, its bounds, and the verdict. */
+/** Returns one row for each scenario and figure: the median ratio of the starts, its bounds, and the verdict. `before` and `after` have one contestant for each start. */
 export function comparisonOf(before, after, scenarios) {
   return scenarios.flatMap(({ name, title }) =>
     figures.flatMap(([figure, read, isWorseWhenMore]) => {
-      const [older, newer] = [before, after].map(contestant => resultsOf(contestant, name).map(read))
-      const ratios = newer.map((value, round) => value / older[round]).filter(ratio => Number.isFinite(ratio) && ratio > 0)
+      const [older, newer] = [before, after].map(starts => starts.map(contestant => median(resultsOf(contestant, name).map(read))))
+      const ratios = newer.map((value, start) => value / older[start]).filter(ratio => Number.isFinite(ratio) && ratio > 0)
       const bounds = medianBounds(ratios)
       if (bounds === null) return []
       return [
