@@ -16,6 +16,7 @@ import { Founders } from '../gateway/orgs/founders.ts'
 import { createOrgs, type Orgs } from '../gateway/orgs/orgs.ts'
 import { makePartitions, partitionsEveryMs } from '../gateway/usage/events/partitions.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
+import { RefusedCalls } from '../gateway/usage/refusals/refused-calls.ts'
 import { EndedRuns } from '../gateway/usage/runs/ended-runs.ts'
 import type { WebhookServices } from '../gateway/webhooks/create-webhooks.ts'
 import { createMemory, type Memory, memorySweepMs } from '../memory/memory.ts'
@@ -50,6 +51,7 @@ export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeli
   readonly orgLimits: OrgLimits
   readonly agents: Agents
   readonly endedRuns: EndedRuns
+  readonly refusedCalls: RefusedCalls
   readonly memory: Memory
   readonly addressTests: AddressTests
   readonly authenticator: Authenticator
@@ -72,10 +74,11 @@ function keysOf({ db, clock, ids, config }: AppDeps, { controlLog, orgLimits, fo
 }
 
 /** Returns the founders of organisations, and the parts of this process that all organisations share. */
-function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'heldReplies' | 'heavyTurns' | 'addressTests'> {
+function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'heldReplies' | 'heavyTurns' | 'addressTests' | 'refusedCalls'> {
   const founders = new Founders({ db, clock })
   const { known } = founders
-  return { founders, heldReplies: heldReplies(config, known), heavyTurns: new HeavyTurns(clock, known), addressTests: new AddressTests(clock) }
+  const ofProcess = { heldReplies: heldReplies(config, known), heavyTurns: new HeavyTurns(clock, known) }
+  return { founders, ...ofProcess, addressTests: new AddressTests(clock), refusedCalls: new RefusedCalls(db, clock) }
 }
 
 /**
@@ -113,7 +116,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   await keys.beginTrials()
   await controlLog.start()
   await Promise.all([agents.start(), endedRuns.start()])
-  const stopKeyUse = keys.use.start(log)
+  const stopCounts = [keys.use.start(log), shared.refusedCalls.start(log)]
   await makePartitions(db, clock.nowMs(), log)
   const memory = memoryOf(deps, shared, { controlLog, sealer, agents })
   const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
@@ -151,7 +154,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
       agents.stop()
       memory.stop()
       await limits.stop()
-      await stopKeyUse()
+      await Promise.all(stopCounts.map(stop => stop()))
       await controlLog.stop()
     },
   }

@@ -352,6 +352,7 @@ function edgeDeps(
     streams: new OpenStreams(clock, config.KEEP_ALIVE_MS),
     cors: new Cors(config.CORS_ORIGINS, config.CONSOLE_ORIGINS),
     takeRate: principal => limits.takeRate(principal),
+    noteRefused: (principal, error, requestId) => services.refusedCalls.note(principal, error, requestId),
     rates: new RateHeaders({ requestsLeft: principal => limits.requestsLeft(principal), withFields: config.RATELIMIT_FIELDS }),
     isDraining: () => state.isDraining,
     isRetiring: () => state.isRetiring,

@@ -176,6 +176,8 @@ export interface FailOptions {
   readonly cause?: unknown
   /** Fields of the body in addition to `error`, for example the budget figures of a 429. */
   readonly extra?: Readonly<Record<string, unknown>>
+  /** True for the error of a call that has a usage event, because a provider was asked. It is not counted as a refusal. */
+  readonly hasEvent?: boolean
   /** Seconds for `retry-after`; rounded up, at least 1. Absent when a retry is useless. */
   readonly retryAfterSeconds?: number
   /** Overrides the entry's `shouldRetry`. */

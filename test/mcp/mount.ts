@@ -103,6 +103,7 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
     authenticateSession: () => Promise.reject(fail('no_session')),
     recheck: () => undefined,
     takeRate: () => undefined,
+    noteRefused: () => {},
     rates: new RateHeaders({ requestsLeft: () => null, withFields: true }),
     countAnonymous: () => undefined,
     countPerson: () => undefined,
@@ -132,6 +133,7 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
     clientIp: () => '127.0.0.1',
     countAnonymous: () => undefined,
     takeRate: () => undefined,
+    noteRefused: () => {},
     holdStream: () => Promise.resolve(() => undefined),
   })
   const server: Server = createServer((request, response) => {

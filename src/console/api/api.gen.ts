@@ -516,6 +516,16 @@ export interface Operations {
     query?: { model?: string }
     reply: { collections: ({ id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; readme_cut: boolean })[] }
   }
+  /** Calls that were refused before a provider was asked, by hour, credential and reason, the latest hour first. They cost nothing and have no event. */
+  listRefusedCalls: {
+    query?: { from?: string; key_id?: number; agent_id?: number; code?: string; limit?: number; cursor?: string }
+    reply: { refusals: ({ hour: string; key_id: number | null; key_name: string | null; agent_id: number | null; agent_name: string | null; code: string; status: number | null; reason: string | null; scope: string | null; calls: number; first_at: string; last_at: string; last_request_id: string })[]; next_cursor: string | null }
+  }
+  /** Calls that were refused before a provider was asked, by hour, credential and reason, the latest hour first. They cost nothing and have no event. */
+  listRefusedCallsConsole: {
+    query?: { from?: string; key_id?: number; agent_id?: number; code?: string; limit?: number; cursor?: string }
+    reply: { refusals: ({ hour: string; key_id: number | null; key_name: string | null; agent_id: number | null; agent_name: string | null; code: string; status: number | null; reason: string | null; scope: string | null; calls: number; first_at: string; last_at: string; last_request_id: string })[]; next_cursor: string | null }
+  }
   /** The runs of the organisation: calls, tokens and rupees of each job. The runs with the latest calls come first. */
   listRuns: {
     query?: { agent_id?: number; key_id?: number; from?: string; limit?: number; cursor?: string }
@@ -1194,6 +1204,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listProviderKeys: 'GET /me/byok',
   listProviders: 'GET /v1/providers',
   listPublicCollections: 'GET /v1/collections',
+  listRefusedCalls: 'GET /v1/me/refused-calls',
+  listRefusedCallsConsole: 'GET /me/refused-calls',
   listRuns: 'GET /v1/me/runs',
   listRunsConsole: 'GET /me/runs',
   listServerTools: 'GET /me/tool-servers/{id}/tools',

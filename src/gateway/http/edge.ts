@@ -1,6 +1,7 @@
 /** What the HTTP edge and the MCP edge share: the addresses of the endpoint table, and their dependencies. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { AnyRow, At, AuthKind } from '../../platform/endpoint.ts'
+import type { GatewayError } from '../../platform/errors.ts'
 import type { Inflight } from '../../platform/loop/inflight.ts'
 import type { Log } from '../../platform/observe/log.ts'
 import type { TracePlace } from '../../platform/observe/tracing.ts'
@@ -47,6 +48,8 @@ export interface EdgeDeps {
   /** Checks the kill switch again, after the call was registered as running. */
   recheck(principal: Principal): void
   takeRate(principal: BearerPrincipal): void | Promise<void>
+  /** Counts a call of a model that was refused before a provider was asked. */
+  noteRefused(principal: BearerPrincipal, error: GatewayError, requestId: string): void
   /** Shows callers what their limits of requests leave. */
   readonly rates: RateHeaders
   /** Counts a request without a valid credential against its sender. Throws `rate_limit_exceeded`. */

@@ -386,10 +386,11 @@ function knownOf(meter: Meter): Record<string, string> {
   return headers
 }
 
-/** Adds these headers to an error after admission, as to its replies. */
+/** Adds these headers to an error after admission, as to its replies, and says whether the call has an event. */
 function withKnown(error: unknown, meter: Meter): unknown {
-  if (!(error instanceof GatewayError) || (meter.agentRemainingUinr === null && meter.runId === null)) return error
-  return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, ...knownOf(meter) } })
+  if (!(error instanceof GatewayError) || (meter.agentRemainingUinr === null && meter.runId === null && !meter.dialed)) return error
+  const headers = { ...error.options.headers, ...knownOf(meter) }
+  return fail(error.errorName, { ...error.options, message: error.message, headers, hasEvent: meter.dialed })
 }
 
 function streamReply(leavable: StayingCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {

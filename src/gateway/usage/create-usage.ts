@@ -3,6 +3,7 @@ import { Activity } from './activity/activity.ts'
 import { ActivityEvents } from './activity/activity-events.ts'
 import { type AnomalySweepDeps, anomalySweepMs, sweepAnomalies } from './anomalies/anomaly-sweep.ts'
 import { deleteOldHours, deleteOldUsage, type RetentionDeps, retentionEveryMs } from './events/usage-retention.ts'
+import { deleteOldRefusals, type RefusedCalls } from './refusals/refused-calls.ts'
 import { UsageReports, type UsageReportsOptions } from './reports/reports.ts'
 import { UsageOverview } from './reports/usage-overview.ts'
 import { deleteOldEnds, RunEnds, type RunEndsDeps } from './runs/run-ends.ts'
@@ -10,6 +11,7 @@ import { deleteOldRunRows, Runs } from './runs/runs.ts'
 
 export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'>, RunEndsDeps {
   readonly jobs: Jobs
+  readonly refusedCalls: RefusedCalls
 }
 
 export interface Usage {
@@ -19,16 +21,18 @@ export interface Usage {
   readonly activityEvents: ActivityEvents
   readonly runs: Runs
   readonly runEnds: RunEnds
+  readonly refusedCalls: RefusedCalls
 }
 
 /** Constructs the usage reports. Also registers the jobs that find anomalies and delete old events. */
-export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs, controlLog, checkOwner }: UsageDeps): Usage {
+export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs, controlLog, checkOwner, refusedCalls }: UsageDeps): Usage {
   jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies({ db, clock, ids, journal }, signal))
   jobs.every('usage.retention', retentionEveryMs, async signal => {
     await deleteOldUsage({ db, clock, log, keepDays }, signal)
     await deleteOldHours({ db, clock }, signal)
     await deleteOldRunRows({ db, clock, keepDays }, signal)
     await deleteOldEnds({ db, clock }, signal)
+    await deleteOldRefusals({ db, clock, keepDays }, signal)
   })
   const deps = { db, clock, journal }
   return {
@@ -38,5 +42,6 @@ export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames
     activityEvents: new ActivityEvents(deps),
     runs: new Runs(deps),
     runEnds: new RunEnds({ db, clock, controlLog, checkOwner }),
+    refusedCalls,
   }
 }

@@ -51,6 +51,7 @@ describe('rows that an MCP tool calls', () => {
       clientIp: () => '127.0.0.1',
       recheck: () => undefined,
       takeRate: () => undefined,
+      noteRefused: () => {},
       rates: new RateHeaders({ requestsLeft: () => null, withFields: true }),
       countAnonymous: () => undefined,
       countPerson: () => undefined,

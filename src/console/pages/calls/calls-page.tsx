@@ -5,6 +5,7 @@ import { useNow } from '../../ui/data/time.tsx'
 import { VirtualTable } from '../../ui/data/virtual-table.tsx'
 import { istDay } from '../../ui/format/dates.ts'
 import { Button, LinkButton } from '../../ui/forms/button.tsx'
+import { Segmented } from '../../ui/forms/choices.tsx'
 import { Empty } from '../../ui/layout/empty.tsx'
 import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
@@ -17,6 +18,7 @@ import { CallPeek } from './call-peek.tsx'
 import './calls.css'
 import { callColumns } from './calls-table.tsx'
 import { LiveSwitch } from './live-switch.tsx'
+import { RefusedList } from './refused/refused-list.tsx'
 import { type CallsSearch, queryOf } from './search.ts'
 import { SearchBox } from './search-box.tsx'
 import { type Call, kindNames, kinds, outcomeNames, outcomes, text } from './text.ts'
@@ -32,16 +34,58 @@ const ownFilters = ({ outcome, kind }: CallsSearch): readonly OwnFilter[] => [
   { name: 'kind', label: text.kind, value: kind, options: kindOptions },
 ]
 
-/** Single calls, newest first. One of them can be open beside the list. */
+/** The calls that reached a provider, or those that were refused before. */
 export function CallsPage() {
   const search = route.useSearch()
+  return search.refused === true ? <RefusedPage /> : <ReachedPage />
+}
+
+function useShow(): (next: object) => void {
   const navigate = route.useNavigate()
+  return next => void navigate({ search: given(next) as CallsSearch, resetScroll: false })
+}
+
+function Which({ search, onShow }: { readonly search: CallsSearch; readonly onShow: (next: object) => void }) {
+  return (
+    <Segmented
+      label={text.shown}
+      value={search.refused === true ? 'refused' : 'reached'}
+      options={[
+        { value: 'reached', label: text.reached },
+        { value: 'refused', label: text.refused },
+      ]}
+      onChange={which => onShow({ ...filtersOf(search), ...spanSearchOf(search), refused: which === 'refused' ? true : undefined })}
+    />
+  )
+}
+
+/** Counts of the calls that were refused before a provider was asked. */
+function RefusedPage() {
+  const search = route.useSearch()
+  const show = useShow()
+  const today = istDay(useNow())
+  const span = spanOf(search, today)
+  return (
+    <Page title={text.title} intro={text.refusedIntro}>
+      <FilterBar search={search} today={today} onChange={next => show({ ...next, refused: true })}>
+        <Which search={search} onShow={show} />
+      </FilterBar>
+      <Panel isFlush>
+        <RefusedList search={search} span={span} />
+      </Panel>
+    </Page>
+  )
+}
+
+/** Single calls, newest first. One of them can be open beside the list. */
+function ReachedPage() {
+  const search = route.useSearch()
+  const show = useShow()
   const today = istDay(useNow())
   const isAtTop = useIsAtTop()
   const isLive = search.live === true && isAtTop && search.request_id === undefined
   const calls = useCalls(queryOf(search, spanOf(search, today)), isLive)
   const rows = useMemo(() => calls.data?.pages.flatMap(({ events }) => events) ?? [], [calls.data])
-  const show = (next: object): void => void navigate({ search: given(next) as CallsSearch, resetScroll: false })
   const open = (call: string | undefined): void => show({ ...search, call })
   const move = useMove(rows, search.call, open)
   const isFiltered = Object.keys(filtersOf(search)).length > 0 || search.outcome !== undefined || search.kind !== undefined
@@ -59,6 +103,7 @@ export function CallsPage() {
           show({ outcome, kind, live, ...own, ...next })
         }}
       >
+        <Which search={search} onShow={show} />
         <SearchBox
           value={search.request_id ?? ''}
           onSearch={id => (id !== (search.request_id ?? '') ? show({ ...without(search, 'call'), request_id: id === '' ? undefined : id }) : undefined)}

@@ -4,7 +4,7 @@ import { rootRoute } from '../../app/root-route.tsx'
 import { istDay } from '../../ui/format/dates.ts'
 import { given, readActivitySearch, readName } from '../activity/filters.ts'
 import { spanOf } from '../activity/span.ts'
-import { type CallsSearch, callsQuery, queryOf } from './search.ts'
+import { type CallsSearch, callsQuery, queryOf, refusedQuery } from './search.ts'
 import { kindNames, outcomeNames } from './text.ts'
 
 const idMaxChars = 100
@@ -21,9 +21,14 @@ export const callsRoute = createRoute({
       request_id: readRequestId(search['request_id']),
       call: readRequestId(search['call']),
       live: search['live'] ? (true as const) : undefined,
+      refused: search['refused'] ? (true as const) : undefined,
     }),
   }),
   loaderDeps: ({ search: { call: _, live: __, ...asked } }) => asked,
-  loader: ({ deps, preload }) => void (preload || queryClient.prefetchInfiniteQuery(callsQuery(queryOf(deps, spanOf(deps, istDay(Date.now())))))),
+  loader: ({ deps, preload }) => {
+    if (preload) return
+    const span = spanOf(deps, istDay(Date.now()))
+    void (deps.refused ? queryClient.prefetchInfiniteQuery(refusedQuery(deps, span)) : queryClient.prefetchInfiniteQuery(callsQuery(queryOf(deps, span))))
+  },
   component: lazyRouteComponent(() => import('./calls-page.tsx'), 'CallsPage'),
 })

@@ -55,6 +55,7 @@ import { eventEndpoints } from '../../usage/activity/event-endpoints.ts'
 import { usageEndpoints } from '../../usage/endpoints.ts'
 import { modelStatsEndpoints } from '../../usage/public/model-stats-endpoints.ts'
 import { usageOverviewEndpoints } from '../../usage/reports/usage-overview-endpoints.ts'
+import { refusedCallEndpoints } from '../../usage/refusals/refused-call-endpoints.ts'
 import { runEndpoints } from '../../usage/runs/run-endpoints.ts'
 import { webhookEndpoints } from '../../webhooks/webhook-endpoints.ts'
 import { discoveryEndpoints } from '../documents/discovery.ts'
@@ -107,6 +108,7 @@ export const endpointTable = {
   ...usageEndpoints,
   ...usageOverviewEndpoints,
   ...runEndpoints,
+  ...refusedCallEndpoints,
   ...activityEndpoints,
   ...eventEndpoints,
   ...limitsEndpoints,

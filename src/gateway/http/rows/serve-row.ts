@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AnyRow, Call } from '../../../platform/endpoint.ts'
-import { fail } from '../../../platform/errors.ts'
+import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { Cancellation } from '../../../platform/loop/cancellation.ts'
 import { type TracePlace, traceFields } from '../../../platform/observe/tracing.ts'
 import type { AccessRule, BearerPrincipal, Principal } from '../../../platform/security/principal.ts'
@@ -311,6 +311,9 @@ function setRates(response: ServerResponse, limited: BearerPrincipal, { row }: B
   for (let at = 0; at + 1 < list.length; at += 2) response.setHeader(list[at] as string, list[at + 1] as string)
 }
 
+/** Returns true for a call of a model that has no usage event, so that its refusal is counted instead. */
+const isRefusal = ({ options }: GatewayError, { row }: Binding): boolean => row.inference === true && options.hasEvent !== true
+
 /** Sends the error to the client, and logs it when the gateway is at fault. */
 function report(thrown: unknown, { binding, requestId, request, response, principal, limited, trace, deps }: ServedRow): void {
   if (thrown instanceof ClientGoneError) {
@@ -323,6 +326,7 @@ function report(thrown: unknown, { binding, requestId, request, response, princi
   }
   const error = writeError(response, translate(thrown), binding.row)
   deps.watch?.refused(error.code, requestId)
+  if (isRefusal(error, binding) && principal !== null && principal.kind !== 'session') deps.noteRefused(principal, error, requestId)
   if (error.status < 500) return
   const fields = {
     requestId,
