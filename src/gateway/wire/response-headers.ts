@@ -18,6 +18,8 @@ export const brHeader = {
   latencyMs: 'x-br-latency-ms',
   budgetRemainingInr: 'x-br-budget-remaining-inr',
   runId: 'x-br-run-id',
+  runRemainingInr: 'x-br-run-remaining-inr',
+  runCallsRemaining: 'x-br-run-calls-remaining',
 } as const
 
 /** The headers in which clients of OpenAI read their limits of requests. */

@@ -3,7 +3,7 @@
  * journal.ts; the pipeline sees only these types.
  */
 import type { BearerPrincipal, CallPolicy } from '../../../platform/security/principal.ts'
-import type { Scope } from './counters/counter-state.ts'
+import type { RunCounter, Scope } from './counters/counter-state.ts'
 
 /** The fields of a charged event that limits need. The whole event goes through the journal as plain JSON values, with bigints allowed. */
 export interface ChargedEvent {
@@ -13,6 +13,17 @@ export interface ChargedEvent {
   readonly valueUinr: bigint
   /** The amount that the prepaid balance is debited: 0 on the caller's own provider key. */
   readonly costUinr: bigint
+}
+
+/** The caps of the run of a call. The object stays the same while its caps do. */
+export interface RunHold {
+  /** The row of the run. */
+  readonly number: bigint
+  readonly runId: string
+  readonly spend: RunCounter
+  readonly calls: RunCounter
+  /** True when no call may cost more than the rest of the run. */
+  readonly strict: boolean
 }
 
 export interface AdmissionRequest {
@@ -26,6 +37,8 @@ export interface AdmissionRequest {
   readonly teamId?: number | null
   /** The policies of this call. Limits read only `maxConcurrency`. Absent when there are none. */
   readonly policies?: readonly CallPolicy[]
+  /** The run of the call, when it has caps. Absent or null when it has none. */
+  readonly run?: RunHold | null
   /** The first hold: the most that the dearest route of the plan may cost at first. */
   readonly needUinr: bigint
   /** The worst case of the call. A strict budget holds all of it. */
@@ -46,8 +59,8 @@ export interface AdmissionRequest {
   readonly debitUinr?: bigint | null
 }
 
-/** The budget that refused to cover more of a call, or the prepaid balance. */
-export type RefusedBy = Scope | 'prepaid'
+/** The budget that refused to cover more of a call, or the cap of its run, or the prepaid balance. */
+export type RefusedBy = Scope | 'run' | 'prepaid'
 
 /**
  * The hold of a call in every counter that binds it. Either `settle` or `release` is called, exactly once. Amounts are totals of the call, never
@@ -65,6 +78,10 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly balanceLeftUinr: bigint | null
   /** The remaining amount of the charged agent's tightest budget, as far as this process knows. Null without a budget. */
   readonly agentRemainingUinr: bigint | null
+  /** What the cap of the run leaves, as far as this process knows. Null when the run has no such cap. */
+  readonly runRemainingUinr: bigint | null
+  /** The calls that the cap of the run leaves, without this one. Null when the run has no such cap. */
+  readonly runCallsRemaining: bigint | null
   /** The time of admission in Unix milliseconds. The call's charges belong to the IST day and month of this time. */
   readonly admittedAtMs: number
   /**
@@ -95,9 +112,10 @@ export interface Limits<E extends ChargedEvent = ChargedEvent> {
    */
   takeRate(principal: BearerPrincipal): void | Promise<void>
   /**
-   * Holds in the daily limit, in the free calls of a trial, in every budget, in the prepaid balance when a route debits it, and in every cap of
+   * Holds in the daily limit, in the free calls of a trial, in the caps of the run, in every budget, in the prepaid balance when a route debits it, and in every cap of
    * concurrent calls, all or none.
-   * Throws `daily_limit_reached`, `trial_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded`,
+   * Throws `daily_limit_reached`, `trial_limit_reached`, `concurrency_limit_reached`, `run_budget_exceeded`, `run_calls_exceeded`, `budget_exceeded`,
+   * `agent_budget_exceeded`,
    * `insufficient_credits` (or their `…_held` variants) with BUDX-04 evidence, `database_unavailable`, `journal_full`.
    */
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>>

@@ -20,7 +20,7 @@ import type { AdmissionRequest, ChargedEvent, Limits, Permit } from './admission
 import { Bindings, scopesOf, type TrialCap } from './bindings.ts'
 import { Allowances } from './counters/allowances.ts'
 import { SpendIds, withoutRow } from './counters/counter-rows.ts'
-import { type Counter, CounterTable, isMoney } from './counters/counter-state.ts'
+import { type Counter, CounterTable, isMoney, isOfRun } from './counters/counter-state.ts'
 import { returnIdle, sweepIdle, writeCounts } from './counters/idle.ts'
 import type { RequestsLeft } from './counters/requests-left.ts'
 import type { LimitsOptions, SpendFollower } from './limits-options.ts'
@@ -73,6 +73,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   readonly #flusher: Flusher<E>
   readonly #allowances: Allowances<E>
   readonly #opened = new Set<CallPermit<E>>()
+  /** Is called when counters of runs are gone or have other caps than their process knows, so that runs are looked up again. */
+  onRunsUnknown: (() => void) | null = null
   readonly #stops: (() => void)[] = []
   #beating: Promise<void> | null = null
   #follower: SpendFollower | null = null
@@ -136,6 +138,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       trialOf: orgId => this.#trialOf(orgId),
       giveBack: counters => this.#giveBack(counters),
       getInTouch: () => this.#getInTouch(),
+      onRunUnknown: () => this.onRunsUnknown?.(),
     })
     this.streams = this.#allowances
     options.orgLimits?.onChange(() => {
@@ -383,6 +386,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   #forget(counters: readonly Counter[]): void {
     for (const counter of counters) this.#counters.forget(counter)
     if (counters.length > 0) this.#rebind()
+    if (counters.some(({ metric }) => isOfRun(metric))) this.onRunsUnknown?.()
   }
 
   /**

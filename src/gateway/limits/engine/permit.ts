@@ -8,7 +8,8 @@ import type { Acquirer } from './acquire.ts'
 import { FencedError } from './acquire.ts'
 import type { ChargedEvent, Permit, RefusedBy } from './admission.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
-import { type Counter, type CounterTable, isMoney, isSpend } from './counters/counter-state.ts'
+import { type Counter, type CounterTable, isMoney, isValue } from './counters/counter-state.ts'
+import { runCallsRemainingOf, runRemainingOf } from './run-remaining.ts'
 
 export interface PermitTools<E extends ChargedEvent> {
   readonly flusher: Flusher<E>
@@ -75,7 +76,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   get strictUinr(): bigint | null {
     let least: bigint | null = null
     for (const [i, { metric, strict }] of this.#counters.entries()) {
-      if (!isSpend(metric) || !strict) continue
+      if (!isValue(metric) || !strict) continue
       const amount = this.#amountAt(i)
       if (least === null || amount < least) least = amount
     }
@@ -84,6 +85,14 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
 
   get agentRemainingUinr(): bigint | null {
     return agentRemainingOf(this.#counters)
+  }
+
+  get runRemainingUinr(): bigint | null {
+    return runRemainingOf(this.#counters)
+  }
+
+  get runCallsRemaining(): bigint | null {
+    return runCallsRemainingOf(this.#counters)
   }
 
   open(draft: E): Promise<void> {
@@ -151,7 +160,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   #noteSpend(event: E): void {
     for (let i = 0; i < this.#counters.length; i++) {
       const counter = this.#counters[i] as Counter
-      if (counter.metric === 'daily') counter.knownSpent += 1n
+      if (counter.metric === 'daily' || counter.metric === 'run_calls') counter.knownSpent += 1n
       if (!isMoney(counter.metric)) continue
       const spent = spentOf(counter, event)
       counter.knownSpent += spent
@@ -277,7 +286,9 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return !this.#tools.keepsSlices || counter.overdrawn || spent > amount || this.#tools.acquirer.returnsAtOnce(counter) ? amount : spent
   }
 
-  /** Returns the daily units of the call: one for its key, and one for the free calls of a trial. */
+  /**
+   * Returns the daily units of the call: one for its key, and one for the free calls of a trial. What a run has used is counted where its events are added up.
+   */
   #counts(): Amounts {
     let counts = noAmounts
     for (const { metric, id } of this.#counters) if (metric === 'daily' && id !== null) counts = [...counts, [id, 1n]]
@@ -339,12 +350,13 @@ function throwFull(error: unknown): never {
 
 /**
  * Returns the amount that a call takes out of a counter for good: its value from a budget, its cost from the balance, one request from the daily
- * limit, and nothing from concurrent calls.
+ * limit or the calls of a run, and nothing from concurrent calls.
  */
 function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bigint {
   switch (metric) {
     case 'spend':
     case 'budget':
+    case 'run_spend':
       return valueUinr
     case 'prepaid':
       return costUinr
@@ -352,11 +364,12 @@ function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bi
       return 0n
     case 'daily':
     case 'rpm':
+    case 'run_calls':
       return 1n
   }
 }
 
 /** Returns true when the counter must cover the cost of a call. */
-const covers = ({ metric }: Counter, debits: boolean): boolean => isSpend(metric) || (debits && metric === 'prepaid')
+const covers = ({ metric }: Counter, debits: boolean): boolean => isValue(metric) || (debits && metric === 'prepaid')
 
-const refuserOf = ({ metric, scope }: Counter): RefusedBy => (metric === 'prepaid' ? 'prepaid' : scope)
+const refuserOf = ({ metric, scope }: Counter): RefusedBy => (metric === 'prepaid' ? 'prepaid' : metric === 'run_spend' ? 'run' : scope)

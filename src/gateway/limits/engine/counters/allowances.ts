@@ -9,12 +9,12 @@ import type { BearerPrincipal } from '../../../../platform/security/principal.ts
 import type { Flusher } from '../../journal/flusher.ts'
 import type { OrgLimitsView } from '../../org-limits.ts'
 import { type Acquirer, FencedError, type Held } from '../acquire.ts'
-import type { AdmissionRequest, ChargedEvent, Limits, Permit } from '../admission.ts'
-import { type Binding, type Bindings, type TrialCap, trialScopeId } from '../bindings.ts'
+import type { AdmissionRequest, ChargedEvent, Limits, Permit, RunHold } from '../admission.ts'
+import { type Binding, type Bindings, runCountersOf, type TrialCap, trialScopeId } from '../bindings.ts'
 import { CallPermit, type PermitTools } from '../permit.ts'
 import type { ProcessRegistry } from '../processes.ts'
 import { type Refused, refusalError } from '../refusal.ts'
-import { type Counter, type CounterTable, isSpend } from './counter-state.ts'
+import { type Counter, type CounterTable, isOfRun, isValue } from './counter-state.ts'
 import { RequestsLeft } from './requests-left.ts'
 
 /** The most times that a call begins again because its process was fenced or its counters were replaced. */
@@ -40,6 +40,8 @@ export interface AllowancesOptions<E extends ChargedEvent> {
   readonly giveBack: (counters: readonly Counter[]) => Promise<void>
   /** Makes a beat, or registers again when this process was fenced. Throws when the database is away. */
   readonly getInTouch: () => Promise<void>
+  /** Is called when the cap of a run in the database is not the one that the call knows. */
+  readonly onRunUnknown?: () => void
 }
 
 /** The rate counters of a key and of its organisation. A limit that is not set has no counter. */
@@ -141,6 +143,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const { running: orgRunning } = await this.#options.orgLimits(orgId)
         const trial = request.isFree === true ? await this.#options.trialOf(orgId) : null
         if (trial !== null) this.#rememberTrial(orgId, trial)
+        if (request.run) await this.#followRun(orgId, request.run, nowMs)
         const binding = await bindings.load(request, nowMs, orgRunning, trial)
         const { dailyLimit } = binding
         const daily = binding.counters[0]
@@ -158,10 +161,11 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
           const beyond = request.isTool === true ? beyondCap(binding, answer) : null
           if (beyond === null) return permit
           permit.release()
-          throw refusalError(beyond, nowMs, binding.counters)
+          throw refusalError(beyond, nowMs, binding.counters, request.run)
         }
         const left: bigint | null = round < roundsMax ? strictlyLeft(answer, request, boundUinr) : null
-        if (left === null) throw refusalError(answer, nowMs, binding.counters)
+        if (left === null && isOfRun(answer.counter.metric) && answer.note.cap !== answer.counter.cap) this.#options.onRunUnknown?.()
+        if (left === null) throw refusalError(answer, nowMs, binding.counters, request.run)
         boundUinr = left
       } catch (error) {
         if (error instanceof FencedError && round < roundsMax) continue
@@ -233,6 +237,21 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     if (isLower) await this.#options.giveBack([counter])
   }
 
+  /** Takes over changed caps of a run, which its row has already. The lease of a higher cap goes back. */
+  async #followRun(orgId: number, run: RunHold, nowMs: number): Promise<void> {
+    for (const counter of runCountersOf(this.#options.counters, orgId, run, nowMs)) {
+      const { cap } = counter.metric === 'run_calls' ? run.calls : run.spend
+      if (counter.cap === cap && counter.strict === run.strict) continue
+      const isLower = counter.cap !== null && cap !== null && cap < counter.cap
+      counter.cap = cap
+      counter.strict = run.strict
+      counter.refusal = null
+      if (!isLower) continue
+      counter.overdrawn = true
+      await this.#options.giveBack([counter])
+    }
+  }
+
   /** Counts locally while the database is away, in a minute without a lease. This process serves its share of the limit, once. */
   #countOffline(counters: readonly Counter[]): boolean {
     for (const counter of counters) {
@@ -298,15 +317,16 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
 }
 
 /**
- * Returns the need in each counter. The daily limit and a cap of concurrent calls need one unit. The prepaid balance needs the amount that may
- * be debited. A strict budget needs the worst case, or the smaller amount to which the call is bound. Any other budget needs the first hold. A
+ * Returns the need in each counter. The daily limit, the calls of a run and a cap of concurrent calls need one
+ * unit. The prepaid balance needs the amount that may
+ * be debited. A strict budget needs the worst case, or the smaller amount to which the call is bound. Any other budget, and the cap of a run, needs the first hold. A
  * need is never zero, so that an exhausted budget also stops free calls.
  */
 function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: AdmissionRequest, boundUinr: bigint | null = null): bigint[] {
   const need = atLeastOne(needUinr)
   return binding.counters.map(({ metric, strict }) => {
     if (metric === 'prepaid') return atLeastOne(debitUinr ?? 0n)
-    if (!isSpend(metric)) return 1n
+    if (!isValue(metric)) return 1n
     if (strict && boundUinr !== null) return boundUinr
     return strict && worstUinr > need ? worstUinr : need
   })
@@ -314,14 +334,14 @@ function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: Admission
 
 /** Returns the rest of a strict budget that refused, for a call that can be bound to it. Null when the rest is too small or when another counter refused. */
 function strictlyLeft({ counter: { metric, strict }, note }: Refused, { leastUinr }: AdmissionRequest, boundUinr: bigint | null): bigint | null {
-  if (!isSpend(metric) || !strict || leastUinr === undefined) return null
+  if (!isValue(metric) || !strict || leastUinr === undefined) return null
   const left = note.cap - note.spent - note.held - note.inDoubt
   return left > 0n && left >= leastUinr && (boundUinr === null || left < boundUinr) ? left : null
 }
 
 /** Returns the refusal by the first budget that holds beyond its cap. Null when every cap covers its amount. */
 function beyondCap({ counters }: Binding, { beyondUinr }: Held): Refused | null {
-  const at = beyondUinr?.findIndex((beyond, i) => beyond > 0n && isSpend(counters[i]?.metric ?? '')) ?? -1
+  const at = beyondUinr?.findIndex((beyond, i) => beyond > 0n && isValue(counters[i]?.metric ?? '')) ?? -1
   const counter = counters[at]
   if (counter === undefined) return null
   return { counter, note: { untilMs: 0, needFrom: 0n, cap: counter.cap ?? 0n, spent: counter.knownSpent, held: 0n, inDoubt: 0n } }

@@ -12,15 +12,21 @@ export const scopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as 
 export type Scope = (typeof scopes)[number]
 /**
  * `spend` counts the month of India for every scope, with or without a budget. `budget` counts the period of a budget that has another one. `running` counts
- * concurrent calls. Its units are held and given back, and never spent.
+ * concurrent calls. Its units are held and given back, and never spent. `run_spend` and `run_calls` count the value and the calls of one run.
  */
-export type Metric = 'spend' | 'budget' | 'prepaid' | 'rpm' | 'daily' | 'running'
+export type Metric = 'spend' | 'budget' | 'prepaid' | 'rpm' | 'daily' | 'running' | 'run_spend' | 'run_calls'
 
-/** Returns true when the metric counts what calls are worth, as budgets do. */
+/** Returns true when the metric is that of a budget. */
 export const isSpend = (metric: string): boolean => metric === 'spend' || metric === 'budget'
 
+/** Returns true when the metric counts what calls are worth: in a budget, or in a run. */
+export const isValue = (metric: string): boolean => isSpend(metric) || metric === 'run_spend'
+
+/** Returns true when the metric counts a run. */
+export const isOfRun = (metric: string): boolean => metric === 'run_spend' || metric === 'run_calls'
+
 /** Returns true when the metric's amounts are micro-rupees. */
-export const isMoney = (metric: Metric): boolean => isSpend(metric) || metric === 'prepaid'
+export const isMoney = (metric: Metric): boolean => isValue(metric) || metric === 'prepaid'
 
 /** Returns true when a text names a scope. */
 export function isScope(text: string): text is Scope {
@@ -106,7 +112,7 @@ export class Counter {
     this.period = period
     this.endsAtMs = endsAtMs
     this.cap = cap
-    this.untold = isMoney(metric)
+    this.untold = isMoney(metric) || metric === 'run_calls'
   }
 
   get lease(): bigint {
@@ -149,9 +155,22 @@ export function periodOf(metric: Exclude<Metric, 'budget'>, nowMs: number): { pe
       return { period: istMinute(nowMs), endsAtMs: endOfIstMinuteMs(nowMs) }
     case 'prepaid':
     case 'running':
+    case 'run_spend':
+    case 'run_calls':
       return { period: 'ever', endsAtMs: Number.POSITIVE_INFINITY }
   }
 }
+
+/** A counter of a run, as its row was when it was read. */
+export interface RunCounter {
+  readonly id: bigint
+  /** Null: the run has no cap of this kind. */
+  readonly cap: bigint | null
+  readonly spent: bigint
+}
+
+/** Returns the id under which the counters of a run are kept. No organisation has such an id. */
+export const runScopeId = (number: bigint): string => `run/${number}`
 
 const keyOf = (ref: ScopeRef, metric: Metric, period: string): string => `${ref.orgId}|${ref.scope}|${ref.scopeId}|${metric}|${period}`
 
@@ -174,6 +193,16 @@ export class CounterTable {
   /** Returns the counter of a budget in a window of its period, and makes it if it is not known yet. */
   ofBudget(ref: ScopeRef, { name, endsAtMs }: PeriodWindow, cap: bigint | null): Counter {
     return this.#at(ref, 'budget', name, endsAtMs, cap)
+  }
+
+  /** Returns the counter of a run, whose row is known. */
+  ofRun(orgId: number, number: bigint, metric: 'run_spend' | 'run_calls', { id, cap, spent }: RunCounter, nowMs: number): Counter {
+    const counter = this.get({ orgId, scope: 'org', scopeId: runScopeId(number) }, metric, nowMs, cap)
+    if (counter.id === null) {
+      this.identify(counter, id)
+      counter.learnSpent(spent)
+    }
+    return counter
   }
 
   #at(ref: ScopeRef, metric: Metric, period: string, endsAtMs: number, cap: bigint | null): Counter {
