@@ -9,6 +9,7 @@ import { Idempotency, onceSweepMs } from '../gateway/inference/idempotency/idemp
 import { createKeys, type Keys } from '../gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from '../gateway/limits/engine/limits.ts'
 import { OrgLimits } from '../gateway/limits/org-limits.ts'
+import { RunCounters } from '../gateway/limits/runs/run-counters.ts'
 import { createMail } from '../gateway/mail/create-mail.ts'
 import type { Mail } from '../gateway/mail/mail.ts'
 import { type MailSender, mailSweepMs } from '../gateway/mail/mail-sender.ts'
@@ -16,6 +17,7 @@ import { Founders } from '../gateway/orgs/founders.ts'
 import { createOrgs, type Orgs } from '../gateway/orgs/orgs.ts'
 import { makePartitions, partitionsEveryMs } from '../gateway/usage/events/partitions.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
+import { CappedRuns } from '../gateway/usage/runs/caps/capped-runs.ts'
 import { EndedRuns } from '../gateway/usage/runs/ended-runs.ts'
 import type { WebhookServices } from '../gateway/webhooks/create-webhooks.ts'
 import { createMemory, type Memory, memorySweepMs } from '../memory/memory.ts'
@@ -50,6 +52,7 @@ export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeli
   readonly orgLimits: OrgLimits
   readonly agents: Agents
   readonly endedRuns: EndedRuns
+  readonly cappedRuns: CappedRuns
   readonly memory: Memory
   readonly addressTests: AddressTests
   readonly authenticator: Authenticator
@@ -109,10 +112,10 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const familyBounds = { playgroundBudgetInr: config.PLAYGROUND_BUDGET_INR, budgets: limits.budgets, allowOneMore: orgLimits.allowing('agents') }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...familyBounds })
-  const endedRuns = new EndedRuns({ db, log, controlLog, inflight })
+  const runs = runsOf(deps, { controlLog, inflight, limits })
   await keys.beginTrials()
   await controlLog.start()
-  await Promise.all([agents.start(), endedRuns.start()])
+  await Promise.all([agents.start(), runs.endedRuns.start(), runs.cappedRuns.start()])
   const stopKeyUse = keys.use.start(log)
   await makePartitions(db, clock.nowMs(), log)
   const memory = memoryOf(deps, shared, { controlLog, sealer, agents })
@@ -130,7 +133,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
     limits,
     orgLimits,
     agents,
-    endedRuns,
+    ...runs,
     memory,
     authenticator: new Authenticator(keys, agents.tokens),
     sessions,
@@ -155,6 +158,13 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
       await controlLog.stop()
     },
   }
+}
+
+/** Constructs what every process knows about runs. */
+function runsOf({ db, ids, log }: AppDeps, { controlLog, inflight, limits }: Pick<Domains, 'controlLog' | 'inflight' | 'limits'>) {
+  const cappedRuns = new CappedRuns({ db, log, controlLog, counters: new RunCounters(ids), nowMs: () => limits.nowMs() })
+  limits.onRunsUnknown = () => cappedRuns.forget()
+  return { endedRuns: new EndedRuns({ db, log, controlLog, inflight }), cappedRuns }
 }
 
 /** Opens the shared memory of all organisations. */

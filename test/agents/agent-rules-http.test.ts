@@ -8,6 +8,7 @@ const noRules = {
   max_output_tokens: null,
   max_concurrency: null,
   allowed_tools: null,
+  run: null,
 }
 const allRules = {
   allowed_models: ['alpha-only', 'auto'],

@@ -3,6 +3,7 @@ import { cursorCharsMax } from '../../platform/db/list-cursor.ts'
 import { endpointOf, reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
+import { capsAfter, runCapsShape, runCapsView, runCapsViewOf } from '../../platform/security/run-caps.ts'
 import { toolPattern, toolPatternMaxChars } from '../../platform/security/tool-patterns.ts'
 import { ownerOf, searchText, textOf } from '../../platform/values/list-params.ts'
 import { uinrFromInr } from '../../platform/values/money.ts'
@@ -52,6 +53,7 @@ const rules = {
     .nullable()
     .optional()
     .describe('Tools of MCP servers that calls of the key may use: public names, and slug__* for all tools of a server; null or empty = none.'),
+  run: runCapsShape.nullable().optional().describe('Caps of each run of the key; null removes them all.'),
 }
 type Rules = z.output<z.ZodObject<typeof rules>>
 
@@ -63,6 +65,7 @@ const policyView = {
   max_output_tokens: z.int().nullable(),
   max_concurrency: z.int().nullable(),
   allowed_tools: z.array(z.string()).nullable(),
+  run: runCapsView.nullable().describe('Caps of each run of the key; null = none.'),
 }
 const common = {
   id: z.int(),
@@ -116,6 +119,7 @@ function rulesOf(body: Rules) {
       maxOutputTokens: body.max_output_tokens,
       maxConcurrency: body.max_concurrency,
       allowedTools: unique(body.allowed_tools),
+      run: body.run,
     },
   }
 }
@@ -197,6 +201,7 @@ export const keyEndpoints = {
         max_output_tokens: body.max_output_tokens ?? null,
         max_concurrency: body.max_concurrency ?? null,
         allowed_tools: policies.allowedTools ? [...policies.allowedTools] : null,
+        run: runCapsViewOf(capsAfter(null, body.run ?? null)),
       }
       return reply.json(view, 201, noStore)
     },

@@ -1,3 +1,4 @@
+import { runCapsViewOf } from '../../platform/security/run-caps.ts'
 import { inrFromUinr } from '../../platform/values/money.ts'
 import type { BudgetStatus } from '../limits/budgets/budgets.ts'
 import { type TierLimits, tierOf } from './key-rules.ts'
@@ -26,6 +27,7 @@ export interface KeyView {
   readonly max_output_tokens: number | null
   readonly max_concurrency: number | null
   readonly allowed_tools: readonly string[] | null
+  readonly run: ReturnType<typeof runCapsViewOf>
   readonly last_used_at: string | null
   readonly expires_at: string | null
   readonly created_at: string
@@ -68,6 +70,7 @@ export function keyView(row: ListedKey, { budget, pendingUseMs, nowMs, tiers }: 
     max_output_tokens: row.maxOutputTokens,
     max_concurrency: row.maxConcurrency,
     allowed_tools: row.allowedTools,
+    run: runCapsViewOf(row.runCaps),
     last_used_at: lastUsedMs === 0 ? null : new Date(lastUsedMs).toISOString(),
     expires_at: iso(row.expiresAt),
     created_at: row.createdAt.toISOString(),

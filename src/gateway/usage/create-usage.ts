@@ -5,10 +5,15 @@ import { type AnomalySweepDeps, anomalySweepMs, sweepAnomalies } from './anomali
 import { deleteOldHours, deleteOldUsage, type RetentionDeps, retentionEveryMs } from './events/usage-retention.ts'
 import { UsageReports, type UsageReportsOptions } from './reports/reports.ts'
 import { UsageOverview } from './reports/usage-overview.ts'
+import { deleteRestingCounters, RunCapChanges, type RunCapChangesDeps } from './runs/caps/run-cap-changes.ts'
 import { deleteOldEnds, RunEnds, type RunEndsDeps } from './runs/run-ends.ts'
 import { deleteOldRunRows, Runs } from './runs/runs.ts'
 
-export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'>, RunEndsDeps {
+export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'>, RunEndsDeps, Pick<RunCapChangesDeps, 'raising'> {
+  /** The counters of runs. */
+  readonly runCounters: RunCapChangesDeps['counters']
+  /** The time of the database's clock in Unix milliseconds. */
+  readonly databaseMs: () => number
   readonly jobs: Jobs
 }
 
@@ -19,14 +24,17 @@ export interface Usage {
   readonly activityEvents: ActivityEvents
   readonly runs: Runs
   readonly runEnds: RunEnds
+  readonly runCaps: RunCapChanges
 }
 
 /** Constructs the usage reports. Also registers the jobs that find anomalies and delete old events. */
-export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs, controlLog, checkOwner }: UsageDeps): Usage {
+export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs, controlLog, checkOwner, ...parts }: UsageDeps): Usage {
+  const { runCounters: counters, databaseMs: nowMs, raising } = parts
   jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies({ db, clock, ids, journal }, signal))
   jobs.every('usage.retention', retentionEveryMs, async signal => {
     await deleteOldUsage({ db, clock, log, keepDays }, signal)
     await deleteOldHours({ db, clock }, signal)
+    await deleteRestingCounters({ db, clock, counters, keepDays }, signal)
     await deleteOldRunRows({ db, clock, keepDays }, signal)
     await deleteOldEnds({ db, clock }, signal)
   })
@@ -38,5 +46,6 @@ export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames
     activityEvents: new ActivityEvents(deps),
     runs: new Runs(deps),
     runEnds: new RunEnds({ db, clock, controlLog, checkOwner }),
+    runCaps: new RunCapChanges({ controlLog, counters, nowMs, checkOwner, raising }),
   }
 }

@@ -1,4 +1,5 @@
 /** The caller of a request, and the pure function that decides whether a caller may use an endpoint. */
+import type { RunCaps } from './run-caps.ts'
 
 export type Role = 'member' | 'admin' | 'owner'
 export type Capability = 'usage:org:view' | 'cost:org:view' | 'audit:view'
@@ -30,6 +31,8 @@ export interface CallPolicy {
   readonly maxConcurrency: number | null
   /** Public names of tools of MCP servers, and `slug__*` for all tools of one. Null or absent: none. */
   readonly allowedTools?: readonly string[] | null
+  /** The caps of each run. Absent: none. */
+  readonly run?: RunCaps
 }
 
 interface Common {
