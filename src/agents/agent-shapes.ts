@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { allowListMaxBytes, isShortList } from '../gateway/keys/key-rules.ts'
 import { isRunId } from '../gateway/wire/runs/run-id.ts'
 import { agentScopes } from '../platform/security/principal.ts'
+import { runCapsShape, runCapsView } from '../platform/security/run-caps.ts'
 import { toolPattern, toolPatternMaxChars } from '../platform/security/tool-patterns.ts'
 import { int4Max, rowId } from '../platform/values/row-id.ts'
 import { noAgent } from './tokens/token-refusal.ts'
@@ -24,6 +25,8 @@ export const agentView = z.object({
   max_cost_inr_per_call: z.number().nullable(),
   max_output_tokens: z.int().nullable(),
   max_concurrency: z.int().nullable(),
+  tpm_limit: z.int().nullable(),
+  run: runCapsView.nullable().describe('Caps of each of its runs; null = none.'),
   allowed_tools: z.array(z.string()).nullable().describe('Tools of MCP servers that its calls may use; null or empty = none.'),
   active_children: z.int().describe('Number of its children that are not revoked.'),
   owner_uid: z.int().nullable().describe('The member who answers for it; null: nobody, so owners and admins do.'),
@@ -82,9 +85,21 @@ export const paramsShape = {
     .describe('Most rupees that one call may cost in the worst case; null = no rule.'),
   max_output_tokens: z.int().min(1).max(int4Max).nullable().optional().describe('Most output tokens of one call, reasoning included; null = no rule.'),
   max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most concurrent calls, over all processes; null = no rule.'),
+  tpm_limit: z
+    .int()
+    .min(1)
+    .max(int4Max)
+    .nullable()
+    .optional()
+    .describe('Most tokens a minute, over all processes: prompts without what came from a cache, and answers; null = no rule.'),
   allowed_tools: allowedTools.describe(
     'Tools of MCP servers that its calls may use: public names, and slug__* for all tools of a server. null or empty = none. Every agent above it must allow them too.',
   ),
+}
+
+/** The caps of runs that a request may set for an agent at the top of its family. */
+export const runParamsShape = {
+  run: runCapsShape.nullable().optional().describe('Caps of each run of the agent and its children; null removes them all.'),
 }
 
 /** The fields that a request may set for a token. */

@@ -4,17 +4,18 @@ import { namesOfActiveMembers } from '../gateway/orgs/active-names.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../platform/db/db-control-log.ts'
-import { fail } from '../platform/errors.ts'
+import { fail, type GatewayError } from '../platform/errors.ts'
 import { ExpiringCache } from '../platform/loop/expiring-cache.ts'
 import type { Inflight } from '../platform/loop/inflight.ts'
 import type { Log } from '../platform/observe/log.ts'
 import type { AgentPrincipal, CallPolicy, Principal } from '../platform/security/principal.ts'
+import { capsAfter, capsText } from '../platform/security/run-caps.ts'
 import type { Sealer } from '../platform/security/secrets.ts'
 import { formsOfName } from '../platform/values/clean-name.ts'
 import type { Ids } from '../platform/values/ids.ts'
 import { rowId } from '../platform/values/row-id.ts'
 import { AgentBudgets, type BudgetBook } from './agent-budgets.ts'
-import { type AgentParams, isAsRequested, policiesOf } from './agent-rules.ts'
+import { type AgentParams, isAsRequested, policiesOf, runCapsAfter } from './agent-rules.ts'
 import type { AgentPage, AgentView } from './agent-view.ts'
 import {
   type Actor,
@@ -30,6 +31,7 @@ import {
   isAdmin,
   loosened,
   noPauser,
+  refusalOfLoosening,
   strongerPauser,
 } from './authority.ts'
 import { Children } from './children/children.ts'
@@ -203,7 +205,6 @@ export class Agents {
         maxCostUinr = null,
         maxOutputTokens = null,
         maxConcurrency = null,
-        allowedTools = null,
       } = params
       const at = new Date(clock.nowMs())
       return tx.maybe(
@@ -222,7 +223,9 @@ export class Agents {
         null,
         0,
         adminSet,
-        allowedTools,
+        params.allowedTools ?? null,
+        capsText(capsAfter(null, params.run ?? null)),
+        params.tpmLimit ?? null,
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
@@ -343,11 +346,12 @@ export class Agents {
     return this.#views.one(orgId, row)
   }
 
-  /** Throws `not_found`, and `forbidden` for a person at the console who may not act on the agent. */
-  async checkActing(by: Exclude<Actor, 'operator'>, agentId: number): Promise<void> {
+  /** Resolves with the error if the actor may not raise caps of runs, or null. Throws `not_found`, and `forbidden` for who may not act on the agent. */
+  async checkActing(by: Exclude<Actor, 'operator'>, agentId: number): Promise<GatewayError | null> {
     const found = await this.#deps.db.maybe(findAgent, by.orgId, agentId)
     if (found === null) throw noAgent()
     checkActing(by, found)
+    return refusalOfLoosening(by, found, ['run'])
   }
 
   /** Returns `descendantId` as the id of an agent below `agentId`. Throws `not_found` for every other id. */
@@ -457,13 +461,15 @@ export class Agents {
   async #changeIn(tx: Tx, orgId: number, before: AgentRow, params: AgentParams, by: Actor): Promise<Changed> {
     checkActing(by, before)
     if (before.playgroundUser !== null && params.mayDelegate === true) throw fail('forbidden', { message: 'A playground agent has no children.' })
+    if (before.parentId !== null && params.run) throw fail('bad_request', { message: runsOfChildren })
     checkLoosening(by, before, loosened(params, before))
     const adminSet = adminSetAfter(by, before, changesOf(params))
     if (isAsRequested(before, params) && isSameSet(adminSet, before.adminSet)) return { value: before, news: [] }
     const after = { ...before, ...params }
     const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = after
     const caps = [maxCostUinr, maxOutputTokens, maxConcurrency] as const
-    const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, ...caps, adminSet, after.allowedTools)
+    const others = [adminSet, after.allowedTools, capsText(runCapsAfter(before, params)), after.tpmLimit] as const
+    const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, ...caps, ...others)
     return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
   }
 
@@ -489,5 +495,6 @@ export function createAgents(deps: AgentsDeps): Agents {
   return new Agents(deps)
 }
 
+const runsOfChildren = 'run: a run belongs to the agent at the top of its family. Set the caps there.'
 const isSameSet = (a: readonly string[], b: readonly string[]): boolean => a.length === b.length && a.every(name => b.includes(name))
 const labelKey = (orgId: number, label: string): string => `${orgId}:${label}`

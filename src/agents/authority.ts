@@ -18,7 +18,9 @@ const ruleNames = {
   maxCostUinr: 'max_cost_inr_per_call',
   maxOutputTokens: 'max_output_tokens',
   maxConcurrency: 'max_concurrency',
+  tpmLimit: 'tpm_limit',
   allowedTools: 'allowed_tools',
+  run: 'run',
 } as const
 type RuleField = keyof typeof ruleNames
 export type LimitName = (typeof ruleNames)[RuleField] | 'budget'
@@ -90,13 +92,19 @@ export function loosened(params: AgentParams, now: AgentRow): LimitName[] {
 
 /** Throws `forbidden` unless the actor may loosen these limits of the agent. */
 export function checkLoosening(actor: Actor, agent: AgentRow, limits: readonly LimitName[]): void {
-  if (limits.length === 0 || isAdmin(actor)) return
-  if (!isOwner(actor, agent)) throw notYours(agent, `${limits.join(', ')} may be tightened by every full key, and loosened`)
+  const refusal = refusalOfLoosening(actor, agent, limits)
+  if (refusal !== null) throw refusal
+}
+
+/** Returns the error for an actor who may not loosen these limits of the agent, otherwise null. */
+export function refusalOfLoosening(actor: Actor, agent: AgentRow, limits: readonly LimitName[]): GatewayError | null {
+  if (limits.length === 0 || isAdmin(actor)) return null
+  if (!isOwner(actor, agent)) return notYours(agent, `${limits.join(', ')} may be tightened by every full key, and loosened`)
   const ruled = limits.find(limit => agent.adminSet.includes(limit))
-  if (ruled !== undefined)
-    throw fail('forbidden', {
-      message: `${ruled} of agent ${agent.id} was set by an owner or admin of the organisation, and only they loosen it. You may tighten it.`,
-    })
+  if (ruled === undefined) return null
+  return fail('forbidden', {
+    message: `${ruled} of agent ${agent.id} was set by an owner or admin of the organisation, and only they loosen it. You may tighten it.`,
+  })
 }
 
 /** Throws `forbidden` unless the actor may end the agent. */

@@ -3,7 +3,7 @@ import { type At, endpointOf, reply } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
 import { int4Max } from '../platform/values/row-id.ts'
 import { paramsOf } from './agent-rules.ts'
-import { agentPath, agentView, changedAgent, idOf, mintedShape, paramsShape, runParam, tokenParamsShape } from './agent-shapes.ts'
+import { agentPath, agentView, changedAgent, idOf, mintedShape, paramsShape, runParam, runParamsShape, tokenParamsShape } from './agent-shapes.ts'
 import type { Agents } from './agents.ts'
 import { familyView, filterOf, listQuery, pageDefault } from './listing/list-shapes.ts'
 import { jwksMaxAgeSeconds } from './tokens/signing-keys.ts'
@@ -74,6 +74,7 @@ export const agentEndpoints = {
       body: z.strictObject({
         name: z.string().describe('1 to 100 characters, unique among the active agents of the organisation.'),
         ...paramsShape,
+        ...runParamsShape,
       }),
     },
     output: agentView,
@@ -92,11 +93,12 @@ export const agentEndpoints = {
     access: { scope: 'full' },
     tag: 'agents',
     summary:
-      'Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. Owners and admins also name its owner. A field that is left out stays; null removes its rule.',
+      'Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls, caps of runs. Owners and admins also name its owner. A field that is left out stays; null removes its rule.',
     input: {
       path: agentPath,
       body: z.strictObject({
         ...paramsShape,
+        ...runParamsShape,
         owner_uid: z.int().min(1).max(int4Max).optional().describe('The active member who answers for the agent from now on. For owners and admins.'),
       }),
     },

@@ -9,14 +9,17 @@ import { Idempotency, onceSweepMs } from '../gateway/inference/idempotency/idemp
 import { createKeys, type Keys } from '../gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from '../gateway/limits/engine/limits.ts'
 import { OrgLimits } from '../gateway/limits/org-limits.ts'
+import { RunCounters } from '../gateway/limits/runs/run-counters.ts'
 import { createMail } from '../gateway/mail/create-mail.ts'
 import type { Mail } from '../gateway/mail/mail.ts'
 import { type MailSender, mailSweepMs } from '../gateway/mail/mail-sender.ts'
 import { Founders } from '../gateway/orgs/founders.ts'
+import { OrgDisplay } from '../gateway/orgs/org-display.ts'
 import { createOrgs, type Orgs } from '../gateway/orgs/orgs.ts'
 import { makePartitions, partitionsEveryMs } from '../gateway/usage/events/partitions.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
 import { RefusedCalls } from '../gateway/usage/refusals/refused-calls.ts'
+import { CappedRuns } from '../gateway/usage/runs/caps/capped-runs.ts'
 import { EndedRuns } from '../gateway/usage/runs/ended-runs.ts'
 import type { WebhookServices } from '../gateway/webhooks/create-webhooks.ts'
 import { createMemory, type Memory, memorySweepMs } from '../memory/memory.ts'
@@ -33,6 +36,7 @@ import { AddressTests } from '../platform/security/address-tests.ts'
 import { makeSealer, type Sealer } from '../platform/security/secrets.ts'
 import { heldReplies } from './bounds.ts'
 import type { AppDeps } from './deps.ts'
+import { displayRates } from './display-rates.ts'
 import { webhookServices } from './domains/webhooks.ts'
 import { flushThreadOf } from './flush-thread/flush-thread-of.ts'
 import { otherMasterKeys } from './foundation.ts'
@@ -43,6 +47,7 @@ export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeli
   readonly outbound: Outbound
   readonly controlLog: ControlLog
   readonly orgs: Orgs
+  readonly orgDisplay: OrgDisplay
   readonly founders: Founders
   readonly heldReplies: HeldReplies
   readonly heavyTurns: HeavyTurns
@@ -52,6 +57,7 @@ export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeli
   readonly agents: Agents
   readonly endedRuns: EndedRuns
   readonly refusedCalls: RefusedCalls
+  readonly cappedRuns: CappedRuns
   readonly memory: Memory
   readonly addressTests: AddressTests
   readonly authenticator: Authenticator
@@ -71,6 +77,11 @@ function keysOf({ db, clock, ids, config }: AppDeps, { controlLog, orgLimits, fo
   const trialLimits = isBilling(config) ? formerTrialLimits : null
   const bounds = { defaultRpm: config.DEFAULT_RPM, trialLimits, formerTrialLimits, allowOneMore: orgLimits.allowing('keys') }
   return createKeys({ db, clock, ids, controlLog, founders, cacheTtlMs: config.CACHE_TTL_MS, ...bounds })
+}
+
+function orgPartsOf({ db, clock, config }: AppDeps, controlLog: ControlLog): Pick<Domains, 'orgs' | 'orgDisplay'> {
+  const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs: config.CACHE_TTL_MS })
+  return { orgs, orgDisplay: new OrgDisplay({ orgs, rates: displayRates(config) }) }
 }
 
 /** Returns the founders of organisations, and the parts of this process that all organisations share. */
@@ -100,7 +111,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const webhooks = webhookServices({ ...deps, sealer, mail, audit, addressTests: shared.addressTests, baseUrl })
   const signIns = { ttlSeconds: config.SESSION_TTL_S, operatorEmails: config.OPERATOR_EMAILS, baseUrl }
   const sessions = new Sessions({ db, clock, ids, controlLog, founders, ...masterKeys, cacheTtlMs, ...signIns })
-  const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
+  const orgParts = orgPartsOf(deps, controlLog)
   const orgLimits = new OrgLimits({ db, clock, config, controlLog })
   const keys = keysOf(deps, { controlLog, orgLimits, founders })
   const onDebited = onDebitedOf({ clock, ids, mail, baseUrl })
@@ -112,10 +123,10 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const times = { tokenTtlSeconds: config.AGENT_TOKEN_TTL_S, staleMs: config.AGENT_STALE_MS, cacheTtlMs }
   const familyBounds = { playgroundBudgetInr: config.PLAYGROUND_BUDGET_INR, budgets: limits.budgets, allowOneMore: orgLimits.allowing('agents') }
   const agents = createAgents({ db, clock, ids, log, controlLog, inflight, keys, sealer, baseUrl, ...times, ...familyBounds })
-  const endedRuns = new EndedRuns({ db, log, controlLog, inflight })
+  const runs = runsOf(deps, { controlLog, inflight, limits })
   await keys.beginTrials()
   await controlLog.start()
-  await Promise.all([agents.start(), endedRuns.start()])
+  await Promise.all([agents.start(), runs.endedRuns.start(), runs.cappedRuns.start()])
   const stopCounts = [keys.use.start(log), shared.refusedCalls.start(log)]
   await makePartitions(db, clock.nowMs(), log)
   const memory = memoryOf(deps, shared, { controlLog, sealer, agents })
@@ -127,13 +138,13 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
     inflight,
     outbound,
     controlLog,
-    orgs,
+    ...orgParts,
     ...shared,
     keys,
     limits,
     orgLimits,
     agents,
-    endedRuns,
+    ...runs,
     memory,
     authenticator: new Authenticator(keys, agents.tokens),
     sessions,
@@ -158,6 +169,13 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
       await controlLog.stop()
     },
   }
+}
+
+/** Constructs what every process knows about runs. */
+function runsOf({ db, ids, log }: AppDeps, { controlLog, inflight, limits }: Pick<Domains, 'controlLog' | 'inflight' | 'limits'>) {
+  const cappedRuns = new CappedRuns({ db, log, controlLog, counters: new RunCounters(ids), nowMs: () => limits.nowMs() })
+  limits.onRunsUnknown = () => cappedRuns.forget()
+  return { endedRuns: new EndedRuns({ db, log, controlLog, inflight }), cappedRuns }
 }
 
 /** Opens the shared memory of all organisations. */

@@ -29,6 +29,8 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly runId?: string | null | undefined
   /** Registers a charging call under its run, so that the end of the run cuts it. A second call has no effect. */
   readonly joinRun?: ((runKey: string) => void) | undefined
+  /** The headers of a charging call, for what it asks for its run. */
+  readonly runHeaders?: Readonly<Record<string, string | string[] | undefined>> | undefined
   /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
   /** The id that a header of the client gives to the conversation of the call. Absent when no header does. */

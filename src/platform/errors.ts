@@ -76,6 +76,7 @@ export const errorTable = {
   team_cap: { code: 'team_cap', status: 400, type: invalid, source: 'interface', message: 'You have reached the limit of team organisations for one person.' },
   member_cap: { code: 'member_cap', status: 400, type: invalid, source: 'interface', message: 'The organisation is full: members and open invitations count together.' },
   duplicate_workspace: { code: 'duplicate_workspace', status: 400, type: invalid, source: 'interface', message: 'A workspace with that name already exists.' },
+  run_required: { code: 'run_required', status: 400, type: invalid, source: 'ours', message: 'The calls of this key or agent must name their run. Send x-br-run-id with the id of the job.', shouldRetry: false },
   cap: { code: 'cap', status: 400, type: invalid, source: 'interface', message: 'The organisation has reached its limit for this resource. Remove one first.' },
   duplicate_key_name: { code: 'duplicate_key_name', status: 400, type: invalid, source: 'interface', message: 'An active key with that name already exists.' },
   no_route: { code: 'no_route', status: 400, type: invalid, source: 'interface', message: 'No eligible route serves this model. No provider was called.' },
@@ -116,6 +117,10 @@ export const errorTable = {
   /** The budget is not used up, but holds of running calls take all of the rest. The caller can retry later. */
   budget_held: { code: 'budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'What is left of the budget is held by running calls. Try again shortly.' },
   agent_budget_held: { code: 'agent_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: "What is left of the agent's budget is held by its running calls. Try again shortly." },
+  run_budget_exceeded: { code: 'run_budget_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'The cap on the cost of this run is reached. Do not retry: its owner can raise the cap, and the run then continues.', shouldRetry: false },
+  run_calls_exceeded: { code: 'run_calls_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'The cap on the calls of this run is reached. Do not retry: its owner can raise the cap, and the run then continues.', shouldRetry: false },
+  run_time_exceeded: { code: 'run_time_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'The time of this run is over. Do not retry: its owner can raise the cap, and the run then continues.', shouldRetry: false },
+  run_subagents_exceeded: { code: 'run_subagents_exceeded', status: 429, type: 'rate_limit_error', source: 'ours', message: 'This run may have no further sub-agent, or none as deep in its family. Do not retry: the sub-agents that it has can go on.', shouldRetry: false },
   address_required: { code: 'address_required', status: 400, type: invalid, source: 'interface', message: 'A billing address is needed before the first top-up. Set one with POST /me/billing/address.' },
   bad_address: { code: 'bad_address', status: 400, type: invalid, source: 'interface', message: 'The billing address is not valid.' },
   promo_invalid: { code: 'promo_invalid', status: 400, type: invalid, source: 'interface', message: 'There is no such promo code, or it has expired or is used up.' },

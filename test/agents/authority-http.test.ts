@@ -33,7 +33,14 @@ describe('who may loosen an agent', () => {
   const patch = (by: Call, id: number, body: object) => by('PATCH', `/v1/me/agents/${id}`, body)
   const listed = async (id: number) => (await app.call('GET', '/v1/me/agents')).json.agents.find((agent: { id: number }) => agent.id === id)
   const forbidden = [403, 'forbidden']
-  const strict = { allowed_models: ['alpha-only'], max_cost_inr_per_call: 2, max_output_tokens: 100, max_concurrency: 2, may_delegate: false }
+  const strict = {
+    allowed_models: ['alpha-only'],
+    max_cost_inr_per_call: 2,
+    max_output_tokens: 100,
+    max_concurrency: 2,
+    may_delegate: false,
+    run: { max_calls: 5 },
+  }
   const looser = [
     { allowed_models: null },
     { allowed_models: ['alpha-only', 'test-model'] },
@@ -41,6 +48,9 @@ describe('who may loosen an agent', () => {
     { max_cost_inr_per_call: null },
     { max_output_tokens: 101 },
     { max_concurrency: null },
+    { run: { max_calls: 6 } },
+    { run: { max_calls: null } },
+    { run: null },
     { may_delegate: true },
   ]
 

@@ -294,7 +294,7 @@ describe.skipIf(program === null)(suiteName('usage and calls in the console'), {
     expect(await opened.axe()).toEqual([])
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await row.getByRole('button', { name: 'Copy the last request id' }).click()
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(refused)
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(refused)
     await page.goto(`${app.baseUrl}/console/calls?refused=true&agent_id=${agent.id + 1000}`)
     await page.getByText(/No call was refused/).waitFor()
     await choose(page, 'Calls')

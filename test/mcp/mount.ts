@@ -133,7 +133,6 @@ export async function startMount(tools: readonly Tool[] | SurfaceOf, options: Mo
     clientIp: () => '127.0.0.1',
     countAnonymous: () => undefined,
     takeRate: () => undefined,
-    noteRefused: () => {},
     holdStream: () => Promise.resolve(() => undefined),
   })
   const server: Server = createServer((request, response) => {

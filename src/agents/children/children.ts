@@ -5,6 +5,7 @@ import type { Tx } from '../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
 import { fail } from '../../platform/errors.ts'
 import { type AgentPrincipal, lacksScope, type Principal, type SessionPrincipal } from '../../platform/security/principal.ts'
+import { capsText } from '../../platform/security/run-caps.ts'
 import { formsOfName } from '../../platform/values/clean-name.ts'
 import { type AgentBudgets, isMore } from '../agent-budgets.ts'
 import { type AgentParams, beyond, isAsRequested, looser } from '../agent-rules.ts'
@@ -173,6 +174,8 @@ export class Children {
       self.depth + 1,
       maker.adminSet,
       rules.allowedTools ?? null,
+      null,
+      rules.tpmLimit ?? null,
     )
     if (agent === null) return null
     return { agent, isNew: true, news: await this.#deps.agentBudgets.setIn(tx, orgId, agent, capUinr ?? null) }
@@ -191,7 +194,7 @@ export class Children {
     const news: NewsItem[] = []
     if (capUinr !== undefined) news.push(...(await this.#deps.agentBudgets.setIn(tx, orgId, child, capUinr)))
     if (isAsRequested(child, rules)) return { agent: child, isNew: false, news }
-    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools } = { ...child, ...rules }
+    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools } = { ...child, ...rules }
     const agent = await tx.one(
       setAgentRules,
       orgId,
@@ -204,6 +207,8 @@ export class Children {
       maxConcurrency,
       child.adminSet,
       allowedTools,
+      capsText(child.runCaps),
+      tpmLimit,
     )
     return { agent, isNew: false, news: [...news, { kind: 'agent_changed', ref: String(id) }] }
   }

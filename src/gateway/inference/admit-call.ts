@@ -6,6 +6,7 @@ import { resolveWithoutBalance } from '../routing/payer.ts'
 import type { Plan, ResolveRequest } from '../routing/plan.ts'
 import type { StickyCall } from '../routing/sticky/sticky-routes.ts'
 import type { UsageEvent } from '../usage/events/record.ts'
+import type { CappedRun } from '../usage/runs/caps/capped-runs.ts'
 import { withinBalance, withinCallCaps, withinStrictHold } from './charge/call-caps.ts'
 import { holdOf } from './charge/estimate.ts'
 import type { ChargedAgent } from './charge/meter.ts'
@@ -24,6 +25,8 @@ export interface AskedCall {
   readonly eventId: string
   /** The id of the conversation that a header gives. */
   readonly conversation: string | undefined
+  /** The run of the call, when it has caps. */
+  readonly run: CappedRun | null
 }
 
 /** A call after admission: its plan, the request within its bounds, and the permit with its hold. */
@@ -74,21 +77,24 @@ const isUnpaid = (error: unknown): boolean =>
 function hold(
   plan: Plan,
   sticky: StickyCall | null,
-  { kind, parsed, principal, agent, eventId }: AskedCall,
+  { kind, parsed, principal, agent, eventId, run }: AskedCall,
   deps: InferenceDeps,
 ): AdmittedCall | Promise<AdmittedCall> {
   const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
   const [first] = plan.attempts
   if (first !== undefined) request.checkFor?.(first)
-  const { needUinr, worstUinr, leastUinr, debitUinr } = holdOf(kind, request, plan)
+  const { needUinr, worstUinr, leastUinr, debitUinr, outputTokens } = holdOf(kind, request, plan)
   const permit = deps.limits.admit({
     principal,
     eventId,
     agentId: agent.agentId,
     agentAncestorIds: agent.ancestorIds,
     policies: agent.policies,
+    run,
     needUinr,
     worstUinr,
+    promptTokens: request.promptTokens,
+    outputTokens,
     leastUinr: kind.hasOutput && request.maxTokens === null ? leastUinr : undefined,
     debitUinr: isDebited(principal, deps) ? debitUinr : null,
     isFree: principal.isTrial === true && debitUinr !== null,

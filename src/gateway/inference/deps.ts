@@ -23,6 +23,7 @@ import type { CallTraces } from './call-trace.ts'
 import type { CallWatch } from './call-watch.ts'
 import type { ContentLog } from './content-log/content-log.ts'
 import type { Departures } from './leaving/departures.ts'
+import type { RunsOfCalls } from './run/run-caps.ts'
 
 /** A registered agent that `x-br-agent-id` names. */
 export interface NamedAgent {
@@ -117,6 +118,8 @@ export interface InferenceDeps {
   agentByLabel(orgId: number, label: string): NamedAgent | null | Promise<NamedAgent | null>
   /** The ended runs. Absent when no run can be ended. */
   readonly endedRuns?: Pick<EndedRuns, 'enter'>
+  /** The runs with caps. Absent when no run has any. */
+  readonly cappedRuns?: RunsOfCalls
   /** Throws when the caller was revoked since the call began. The pipeline calls it directly before each dial. */
   recheck(principal: BearerPrincipal): void
 }

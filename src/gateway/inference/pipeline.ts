@@ -7,8 +7,8 @@ import { assertNever } from '../../platform/values/assert.ts'
 import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
 import type { StickyCall } from '../routing/sticky/sticky-routes.ts'
-import type { Outcome, RunOfCall } from '../usage/events/record.ts'
-import { runRefOf } from '../usage/runs/ended-runs.ts'
+import type { Outcome } from '../usage/events/record.ts'
+import { runKeyOf, runRefOf } from '../usage/runs/ended-runs.ts'
 import { exactNumbersOf, isHeavy, parseAhead } from '../wire/json/json-body.ts'
 import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
@@ -29,6 +29,7 @@ import type { Departure } from './leaving/departure.ts'
 import { chargingOf, departureOf, type LeavableCall, nobodyWaitsStatus, settleLeft } from './leaving/leaving.ts'
 import type { BytesAnswer, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { exactBytes, exactStream } from './replies/exact-reply.ts'
+import { cappedRunOf, type EnteredRun, requireRun } from './run/run-caps.ts'
 import { relayStream } from './stream/relay.ts'
 import { relayBytes } from './stream/relay-bytes.ts'
 
@@ -53,6 +54,7 @@ async function traced(trace: CallTrace, go: (trace: CallTrace) => Promise<Reply>
   }
 }
 
+/** The steps before admission use a promise only when a value is not cached. */
 async function serveCall(
   kind: Kind,
   input: CallInput,
@@ -68,15 +70,14 @@ async function serveCall(
   if (parsed.stream) call.holdStream?.()
   const exact = exactNumbersOf(input.bytes)
   const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
-  // These steps use a promise only when a value is not cached.
   const charged = chargedAgent(principal, call.agentLabel, deps)
   const agent = charged instanceof Promise ? await charged : charged
-  const run = enterRun(agent, parsed, call, deps)
+  const entering = enterRun(agent, parsed, call, deps)
+  const entered = entering instanceof Promise ? await entering : entering
   const known = deps.orgRouting(principal.orgId)
   const org = known instanceof Promise ? await known : known
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
-  const asked = { kind, parsed, principal, agent, org, eventId, conversation: call.conversation }
-  // Admission translates the request to check that the first route can express it, so a heavy body takes a turn.
+  const asked = { kind, parsed, principal, agent, org, eventId, conversation: call.conversation, run: entered?.capped ?? null }
   const admitted = inTurn === undefined ? admitCall(asked, deps) : admitInTurn(asked, deps, inTurn)
   const { plan, request, boundRequest, permit, sticky } = admitted instanceof Promise ? await admitted : admitted
   trace?.planned(plan.model.id, request.stream)
@@ -89,7 +90,7 @@ async function serveCall(
     requestId: call.requestId,
     startedAtMs,
     idempotent: idempotentCall !== null,
-    run,
+    run: entered?.run ?? null,
     debits: isDebited(principal, deps),
     watch: deps.watch,
     trace,
@@ -118,7 +119,6 @@ async function serveCall(
         if (settled !== undefined) await settled
         const headers = headersOf(leavable, answer, meter.latencyMs, usage)
         sticky?.served(answer.attempt, usage, () => asksLongCache(request))
-        headers[brHeader.costInr] = String(meter.costInrOf(usage))
         const shown = exactBytes(body, exact)
         return kept(reply.bytes(shown instanceof Promise ? await shown : shown, headers), content, deps)
       }
@@ -153,6 +153,7 @@ interface StayingCall extends LeavableCall {
 
 const parseInTurn = (kind: Kind, input: CallInput, inTurn: InTurn): Promise<ParsedRequest> => parsedInTurns(input.bytes, inTurn, () => kind.parse(input))
 
+/** Admission translates the request to check that the first route can express it, so a heavy body takes a turn. */
 async function admitInTurn(asked: AskedCall, deps: InferenceDeps, inTurn: InTurn): Promise<AdmittedCall> {
   return await inTurn(() => admitCall(asked, deps))
 }
@@ -288,15 +289,21 @@ export function runIdOf(principal: BearerPrincipal, ofHeaders: string | null | u
 
 /**
  * Returns the run of the call, or null. It belongs to the agent at the top of the family, otherwise to the key. The end of the run cuts the call from here
- * on. Throws `bad_request` and `run_ended`.
+ * on. Throws `bad_request`, `run_required`, `run_ended` and what `cappedRunOf` throws.
  */
-function enterRun({ agentId, ancestorIds }: ChargedAgent, parsed: ParsedRequest, call: Call<Principal>, deps: InferenceDeps): RunOfCall | null {
+function enterRun(agent: ChargedAgent, parsed: ParsedRequest, call: Call<Principal>, deps: InferenceDeps): EnteredRun | null | Promise<EnteredRun> {
+  const { agentId, ancestorIds, policies } = agent
   const principal = bearer(call.principal)
   const runId = runIdOf(principal, call.runId, parsed)
-  if (runId === null) return null
+  if (runId === null) {
+    if (policies.length > 0) requireRun(policies)
+    return null
+  }
   const run = { runId, runAgentId: ancestorIds.at(-1) ?? agentId }
-  deps.endedRuns?.enter(runRefOf(principal.orgId, principal.keyId, run), call.joinRun)
-  return run
+  const ref = runRefOf(principal.orgId, principal.keyId, run)
+  const key = deps.endedRuns?.enter(ref, call.joinRun) ?? runKeyOf(ref)
+  const capped = cappedRunOf({ run, ref, key }, agent, call, deps.cappedRuns)
+  return capped instanceof Promise ? capped.then(found => ({ run, capped: found })) : { run, capped }
 }
 
 /**
@@ -368,15 +375,21 @@ function headersOf(
   }
   const state = sticky?.stateOf(answer.attempt, usage) ?? null
   if (state !== null) headers[brHeader.sticky] = state
+  if (usage !== null) headers[brHeader.costInr] = String(meter.costInrOf(usage))
   noteKnown(headers, meter)
   return headers
 }
 
-/** Adds the headers that every reply after admission has: the agent's remaining budget and the run of the call. */
+/** Adds the headers that every reply after admission has: the agent's remaining budget, the run of the call and what its caps leave. */
 function noteKnown(headers: Record<string, string>, meter: Meter): void {
-  const left = meter.agentRemainingUinr
+  const left = meter.left.agentRemainingUinr
   if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
-  if (meter.runId !== null) headers[brHeader.runId] = meter.runId
+  if (meter.runId === null) return
+  headers[brHeader.runId] = meter.runId
+  const ofRun = meter.left.runRemainingUinr
+  if (ofRun !== null) headers[brHeader.runRemainingInr] = inrTextOf(ofRun)
+  const calls = meter.left.runCallsRemaining
+  if (calls !== null) headers[brHeader.runCallsRemaining] = String(calls)
 }
 
 /** Returns these headers for replies without the other x-br-* headers. */
@@ -388,7 +401,7 @@ function knownOf(meter: Meter): Record<string, string> {
 
 /** Adds these headers to an error after admission, as to its replies, and says whether the call has an event. */
 function withKnown(error: unknown, meter: Meter): unknown {
-  if (!(error instanceof GatewayError) || (meter.agentRemainingUinr === null && meter.runId === null && !meter.dialed)) return error
+  if (!(error instanceof GatewayError) || (meter.left.agentRemainingUinr === null && meter.runId === null && !meter.dialed)) return error
   const headers = { ...error.options.headers, ...knownOf(meter) }
   return fail(error.errorName, { ...error.options, message: error.message, headers, hasEvent: meter.dialed })
 }

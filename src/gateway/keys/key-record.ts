@@ -1,4 +1,5 @@
 import type { CallPolicy, Capability, KeyLimits, KeyScope, Role } from '../../platform/security/principal.ts'
+import { runCapsOf } from '../../platform/security/run-caps.ts'
 import { type TierLimits, tierOf } from './key-rules.ts'
 import type { KeyRow } from './queries.ts'
 
@@ -78,10 +79,24 @@ function secretsOf({ hash, previousHash, previousUntil }: KeyRow): KeySecrets {
 }
 
 function policiesOf(row: KeyRow): readonly CallPolicy[] {
-  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools } = row
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools].every(rule => rule === null)) return []
+  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps } = row
+  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps].every(rule => rule === null)) return []
   const tools = allowedTools === null ? {} : { allowedTools }
-  return [{ owner: 'key', ownerId: row.id, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, ...tools }]
+  const caps = runCapsOf(runCaps)
+  return [
+    {
+      owner: 'key',
+      ownerId: row.id,
+      allowedModels,
+      allowedProviders,
+      maxCostUinr,
+      maxOutputTokens,
+      maxConcurrency,
+      tpmLimit,
+      ...tools,
+      ...(caps === null ? {} : { run: caps }),
+    },
+  ]
 }
 
 function stateOf(row: KeyRow): KeyState {

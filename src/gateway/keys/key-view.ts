@@ -1,3 +1,4 @@
+import { runCapsViewOf } from '../../platform/security/run-caps.ts'
 import { inrFromUinr } from '../../platform/values/money.ts'
 import type { BudgetStatus } from '../limits/budgets/budgets.ts'
 import { type TierLimits, tierOf } from './key-rules.ts'
@@ -25,7 +26,9 @@ export interface KeyView {
   readonly max_cost_inr_per_call: number | null
   readonly max_output_tokens: number | null
   readonly max_concurrency: number | null
+  readonly tpm_limit: number | null
   readonly allowed_tools: readonly string[] | null
+  readonly run: ReturnType<typeof runCapsViewOf>
   readonly last_used_at: string | null
   readonly expires_at: string | null
   readonly created_at: string
@@ -67,7 +70,9 @@ export function keyView(row: ListedKey, { budget, pendingUseMs, nowMs, tiers }: 
     max_cost_inr_per_call: row.maxCostUinr === null ? null : inrFromUinr(row.maxCostUinr),
     max_output_tokens: row.maxOutputTokens,
     max_concurrency: row.maxConcurrency,
+    tpm_limit: row.tpmLimit,
     allowed_tools: row.allowedTools,
+    run: runCapsViewOf(row.runCaps),
     last_used_at: lastUsedMs === 0 ? null : new Date(lastUsedMs).toISOString(),
     expires_at: iso(row.expiresAt),
     created_at: row.createdAt.toISOString(),

@@ -6,6 +6,7 @@
 import { isUniqueViolation, type Tx } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { KeyLimits, KeyScope } from '../../platform/security/principal.ts'
+import { capsAfter, capsText, type RunCapsInput } from '../../platform/security/run-caps.ts'
 import { hashKey } from '../../platform/security/secrets.ts'
 import { formsOfName } from '../../platform/values/clean-name.ts'
 import type { Ids } from '../../platform/values/ids.ts'
@@ -34,8 +35,11 @@ export interface KeyPolicies {
   readonly maxCostUinr?: bigint | null | undefined
   readonly maxOutputTokens?: number | null | undefined
   readonly maxConcurrency?: number | null | undefined
+  readonly tpmLimit?: number | null | undefined
   /** Null allows no tool of an MCP server. */
   readonly allowedTools?: readonly string[] | null | undefined
+  /** Caps of each run of the key. A cap that is left out does not change. */
+  readonly run?: RunCapsInput | null | undefined
 }
 
 export interface NewKey {
@@ -138,6 +142,8 @@ export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids,
       expiresAt,
       createdAt,
       policies.allowedTools ?? null,
+      capsText(capsAfter(null, policies.run ?? null)),
+      policies.tpmLimit ?? null,
     ),
   )
   await emit(tx, { id: eventId(ids, nowMs), orgId: params.orgId, type: 'key.created', atMs: nowMs, data: { key_id: id, prefix, tier, scope } })
@@ -191,6 +197,8 @@ export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: K
       orElse(changes.maxConcurrency, before.maxConcurrency),
       now,
       orElse(changes.allowedTools, before.allowedTools),
+      capsText(changes.run === undefined ? before.runCaps : capsAfter(before.runCaps, changes.run)),
+      orElse(changes.tpmLimit, before.tpmLimit),
     ),
   )
 }

@@ -6,10 +6,20 @@ import { deleteOldHours, deleteOldUsage, type RetentionDeps, retentionEveryMs } 
 import { deleteOldRefusals, type RefusedCalls } from './refusals/refused-calls.ts'
 import { UsageReports, type UsageReportsOptions } from './reports/reports.ts'
 import { UsageOverview } from './reports/usage-overview.ts'
+import { deleteRestingCounters, RunCapChanges, type RunCapChangesDeps } from './runs/caps/run-cap-changes.ts'
 import { deleteOldEnds, RunEnds, type RunEndsDeps } from './runs/run-ends.ts'
 import { deleteOldRunRows, Runs } from './runs/runs.ts'
 
-export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'>, RunEndsDeps {
+export interface UsageDeps
+  extends AnomalySweepDeps,
+    RetentionDeps,
+    Pick<UsageReportsOptions, 'agentNames' | 'displayRateOf'>,
+    RunEndsDeps,
+    Pick<RunCapChangesDeps, 'raising'> {
+  /** The counters of runs. */
+  readonly runCounters: RunCapChangesDeps['counters']
+  /** The time of the database's clock in Unix milliseconds. */
+  readonly databaseMs: () => number
   readonly jobs: Jobs
   readonly refusedCalls: RefusedCalls
 }
@@ -22,19 +32,22 @@ export interface Usage {
   readonly runs: Runs
   readonly runEnds: RunEnds
   readonly refusedCalls: RefusedCalls
+  readonly runCaps: RunCapChanges
 }
 
 /** Constructs the usage reports. Also registers the jobs that find anomalies and delete old events. */
-export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs, controlLog, checkOwner, refusedCalls }: UsageDeps): Usage {
+export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs, controlLog, checkOwner, ...parts }: UsageDeps): Usage {
+  const { runCounters: counters, databaseMs: nowMs, raising, displayRateOf, refusedCalls } = parts
   jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies({ db, clock, ids, journal }, signal))
   jobs.every('usage.retention', retentionEveryMs, async signal => {
     await deleteOldUsage({ db, clock, log, keepDays }, signal)
     await deleteOldHours({ db, clock }, signal)
+    await deleteRestingCounters({ db, clock, counters, keepDays }, signal)
     await deleteOldRunRows({ db, clock, keepDays }, signal)
     await deleteOldEnds({ db, clock }, signal)
     await deleteOldRefusals({ db, clock, keepDays }, signal)
   })
-  const deps = { db, clock, journal }
+  const deps = { db, clock, journal, ...(displayRateOf === undefined ? {} : { displayRateOf }) }
   return {
     usage: new UsageReports({ ...deps, agentNames }),
     usageOverview: new UsageOverview(deps),
@@ -43,5 +56,6 @@ export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames
     runs: new Runs(deps),
     runEnds: new RunEnds({ db, clock, controlLog, checkOwner }),
     refusedCalls,
+    runCaps: new RunCapChanges({ controlLog, counters, nowMs, checkOwner, raising }),
   }
 }

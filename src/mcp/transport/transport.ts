@@ -150,6 +150,7 @@ export function createMcp(deps: McpDeps): Mcp {
           requestId,
           agentLabel,
           runId: runIdOfHeaders(withBaggageOf(body, request.headers)),
+          runHeaders: request.headers,
           joinRun: runKey => {
             leaveRun ??= deps.inflight.joinRun(runKey, cut)
           },

@@ -143,6 +143,8 @@ class Ledger implements Permit<UsageEvent> {
   readonly strictUinr = null
   readonly balanceLeftUinr = null
   readonly agentRemainingUinr = null
+  readonly runRemainingUinr = null
+  readonly runCallsRemaining = null
   readonly admittedAtMs = 0
   readonly ends: (UsageEvent | 'released')[] = []
   open = () => Promise.resolve()

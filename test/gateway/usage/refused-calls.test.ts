@@ -30,7 +30,7 @@ test('a refused call is listed with its credential, its reason and the limit tha
   const last = await chat(agent.token)
   const other = await app.newKey({ name: 'mistyped' })
   expect((await chat(other.key, 'zq-no-such-model-zq')).status).toBe(404)
-  app.alpha.script({ status: 500, json: { error: { message: 'down' } } })
+  app.alpha.script({ status: 500, body: { error: { message: 'down' } } })
   const failed = await chat(app.key, 'alpha-only')
   expect(failed.status).toBeGreaterThanOrEqual(500)
   const { refusals: rows, next_cursor } = await refusals()

@@ -64,7 +64,7 @@ describe('runs', () => {
   const put = (events: readonly UsageEvent[], runsOfDayMax?: number): Promise<void> =>
     app.db.tx(async tx => {
       await insertUsageEvents(tx, events)
-      await keepsRuns(runsOfDayMax)(tx, events)
+      await keepsRuns(async () => {}, runsOfDayMax)(tx, events)
     })
   const eventsOf = (orgId: number, runId: string, atMs: number, more: Partial<UsageEvent> = {}): UsageEvent => ({
     ...eventOf(request(0n, {}, atMs), 0n, { userId: null, keyId: null }),

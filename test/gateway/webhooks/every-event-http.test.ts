@@ -100,7 +100,8 @@ async function aLife(): Promise<void> {
   const workspace = await made('/me/workspaces', { name: typed.workspace, member_uids: [org.userId] })
   const key = await made('/me/keys', { name: typed.keyName, workspace_id: workspace.id, budget_inr: 100 })
   await post('/v1/me/agents', { name: typed.agent, description: typed.description }, { token: org.key })
-  await spend(org.key, 1)
+  // The only call of a run that may have one.
+  await spend(org.key, 1, {}, { 'x-br-run-id': 'job', 'x-br-run-max-calls': '1' })
   clock.advance(30 * 3600_000)
   // The key's spend rises to 50, 85 and 105 of its budget of 100. All this is within one hour, after a day with almost no spend.
   await spend(key.key, 50, {}, { 'x-br-agent-id': typed.agent })
@@ -241,6 +242,8 @@ describe('every event', () => {
       'budget.warn': 1,
       'budget.block': 1,
       'usage.threshold': 2,
+      'run.warn': 1,
+      'run.held': 1,
       // One for spend and one for tokens.
       'request.anomaly': 2,
       'credit.low': 1,

@@ -54,13 +54,14 @@ import { activityEndpoints } from '../../usage/activity/activity-endpoints.ts'
 import { eventEndpoints } from '../../usage/activity/event-endpoints.ts'
 import { usageEndpoints } from '../../usage/endpoints.ts'
 import { modelStatsEndpoints } from '../../usage/public/model-stats-endpoints.ts'
-import { usageOverviewEndpoints } from '../../usage/reports/usage-overview-endpoints.ts'
 import { refusedCallEndpoints } from '../../usage/refusals/refused-call-endpoints.ts'
+import { usageOverviewEndpoints } from '../../usage/reports/usage-overview-endpoints.ts'
 import { runEndpoints } from '../../usage/runs/run-endpoints.ts'
 import { webhookEndpoints } from '../../webhooks/webhook-endpoints.ts'
 import { discoveryEndpoints } from '../documents/discovery.ts'
 import { healthEndpoints } from '../documents/health-endpoints.ts'
 import type { Binding } from '../edge.ts'
+import { displayed } from './displayed-rows.ts'
 
 export const endpointTable = {
   ...inferenceEndpoints,
@@ -76,10 +77,10 @@ export const endpointTable = {
   ...sessionEndpoints,
   ...invitationEndpoints,
   ...orgEndpoints,
-  ...memberEndpoints,
-  ...workspaceEndpoints,
+  ...displayed(memberEndpoints, ['listMembers']),
+  ...displayed(workspaceEndpoints, ['listWorkspaces']),
   ...profileEndpoints,
-  ...keyEndpoints,
+  ...displayed(keyEndpoints, ['listKeys']),
   ...providerKeyEndpoints,
   ...customEndpoints,
   ...toolServerEndpoints,
@@ -91,7 +92,7 @@ export const endpointTable = {
   ...paymentEndpoints,
   ...auditEndpoints,
   ...invoiceEndpoints,
-  ...agentEndpoints,
+  ...displayed(agentEndpoints, ['listAgents', 'getAgent']),
   ...trustEndpoints,
   ...oauthEndpoints,
   ...childrenEndpoints,
@@ -105,13 +106,13 @@ export const endpointTable = {
   ...shareEndpoints,
   ...promoteEndpoints,
   ...memoryUsageEndpoints,
-  ...usageEndpoints,
-  ...usageOverviewEndpoints,
-  ...runEndpoints,
+  ...displayed(usageEndpoints, ['usage', 'sessionUsage']),
+  ...displayed(usageOverviewEndpoints, ['usageByKey', 'usageDaily']),
+  ...displayed(runEndpoints, ['listRuns', 'getRun']),
   ...refusedCallEndpoints,
-  ...activityEndpoints,
-  ...eventEndpoints,
-  ...limitsEndpoints,
+  ...displayed(activityEndpoints, ['activity']),
+  ...displayed(eventEndpoints, ['activityEvents', 'activityCall']),
+  ...displayed(limitsEndpoints, ['orgBudgets', 'budgets']),
   ...monitorEndpoints,
   ...alertEndpoints,
   ...webhookEndpoints,

@@ -139,6 +139,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
       requestId: this.requestId,
       agentLabel: namesAgents(binding) ? agentLabelOf(request.headers[agentIdHeader]) : null,
       runId: isInference ? runIdOfHeaders(request.headers) : null,
+      runHeaders: isInference ? request.headers : undefined,
       joinRun: isInference ? runKey => this.#joinRun(runKey) : undefined,
       signal: this.cancellation,
       baseUrl: deps.baseUrl(),

@@ -239,12 +239,9 @@ export class Meter {
     return this.#clock.monotonicMs() - this.#input.startedAtMs
   }
 
-  /**
-   * The remaining amount of the tightest budget of the charged agent and its ancestors, or null without a budget. Reading it is cheap, because
-   * it is the figure that this process already has.
-   */
-  get agentRemainingUinr(): bigint | null {
-    return this.#input.agent.agentId === null ? null : this.#permit.agentRemainingUinr
+  /** What the budgets of the charged agent and the caps of the run leave. Reading it is cheap: these are figures that this process already has. */
+  get left(): Pick<Permit, 'agentRemainingUinr' | 'runRemainingUinr' | 'runCallsRemaining'> {
+    return this.#permit
   }
 
   /**
@@ -339,7 +336,7 @@ export class Meter {
   /** Extends the hold to cover this usage on the route that serves the call. Returns false when a budget refuses. */
   extendTo(tokens: TokenUsage): boolean | Promise<boolean> {
     const attempt = this.#attempt
-    return attempt === null ? true : this.#permit.extendTo(this.#priceHeld(attempt, tokens), this.#input.debits && !attempt.byok)
+    return attempt === null ? true : this.#permit.extendTo(this.#priceHeld(attempt, tokens), this.#input.debits && !attempt.byok, tokens)
   }
 
   #priceHeld({ route: { price } }: Attempt, tokens: TokenUsage): bigint {

@@ -139,6 +139,8 @@ export class StreamHold {
     switch (this.#meter.refusedBy) {
       case 'agent':
         return { name: 'agent_budget_exceeded' }
+      case 'run':
+        return { name: 'run_budget_exceeded' }
       case 'prepaid':
         return { name: 'insufficient_credits' }
       case null:

@@ -3,16 +3,35 @@
  * journal.ts; the pipeline sees only these types.
  */
 import type { BearerPrincipal, CallPolicy } from '../../../platform/security/principal.ts'
-import type { Scope } from './counters/counter-state.ts'
+import type { RunCounter, Scope } from './counters/counter-state.ts'
+
+/** The tokens that limits of tokens a minute count. */
+export interface CountedUsage {
+  readonly promptTokens?: number
+  /** Part of the prompt tokens. */
+  readonly cachedTokens?: number
+  readonly completionTokens?: number
+}
 
 /** The fields of a charged event that limits need. The whole event goes through the journal as plain JSON values, with bigints allowed. */
-export interface ChargedEvent {
+export interface ChargedEvent extends CountedUsage {
   /** A UUIDv7, made at admission. */
   readonly id: string
   /** The amount that budgets count. */
   readonly valueUinr: bigint
   /** The amount that the prepaid balance is debited: 0 on the caller's own provider key. */
   readonly costUinr: bigint
+}
+
+/** The caps of the run of a call. The object stays the same while its caps do. */
+export interface RunHold {
+  /** The row of the run. */
+  readonly number: bigint
+  readonly runId: string
+  readonly spend: RunCounter
+  readonly calls: RunCounter
+  /** True when no call may cost more than the rest of the run. */
+  readonly strict: boolean
 }
 
 export interface AdmissionRequest {
@@ -24,10 +43,16 @@ export interface AdmissionRequest {
   readonly agentAncestorIds: readonly number[]
   /** The team of a `team` budget. Absent or null when there is none. */
   readonly teamId?: number | null
-  /** The policies of this call. Limits read only `maxConcurrency`. Absent when there are none. */
+  /** The policies of this call. Limits read only `maxConcurrency` and `tpmLimit`. Absent when there are none. */
   readonly policies?: readonly CallPolicy[]
+  /** The run of the call, when it has caps. Absent or null when it has none. */
+  readonly run?: RunHold | null
   /** The first hold: the most that the dearest route of the plan may cost at first. */
   readonly needUinr: bigint
+  /** The estimated tokens of the prompt, for limits of tokens a minute. Absent means none. */
+  readonly promptTokens?: number
+  /** The tokens in the first slice of output, for the same limits. Absent means none. */
+  readonly outputTokens?: number
   /** The worst case of the call. A strict budget holds all of it. */
   readonly worstUinr: bigint
   /**
@@ -46,8 +71,8 @@ export interface AdmissionRequest {
   readonly debitUinr?: bigint | null
 }
 
-/** The budget that refused to cover more of a call, or the prepaid balance. */
-export type RefusedBy = Scope | 'prepaid'
+/** The budget that refused to cover more of a call, or the cap of its run, or the prepaid balance. */
+export type RefusedBy = Scope | 'run' | 'prepaid'
 
 /**
  * The hold of a call in every counter that binds it. Either `settle` or `release` is called, exactly once. Amounts are totals of the call, never
@@ -65,6 +90,10 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly balanceLeftUinr: bigint | null
   /** The remaining amount of the charged agent's tightest budget, as far as this process knows. Null without a budget. */
   readonly agentRemainingUinr: bigint | null
+  /** What the cap of the run leaves, as far as this process knows. Null when the run has no such cap. */
+  readonly runRemainingUinr: bigint | null
+  /** The calls that the cap of the run leaves, without this one. Null when the run has no such cap. */
+  readonly runCallsRemaining: bigint | null
   /** The time of admission in Unix milliseconds. The call's charges belong to the IST day and month of this time. */
   readonly admittedAtMs: number
   /**
@@ -74,9 +103,10 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   open(draft: E): Promise<void>
   /**
    * Extends the hold to at least `totalUinr`, with `debits` also in the prepaid balance. Returns true when it is covered, and false when it was
-   * refused and the call must end. Returns a promise when the database must be asked.
+   * refused and the call must end. Returns a promise when the database must be asked. `usage` is what the call may use then. Its tokens beyond the hold count
+   * in the minute that runs now, also above a limit of tokens: a rate cuts no call.
    */
-  extendTo(totalUinr: bigint, debits?: boolean): boolean | Promise<boolean>
+  extendTo(totalUinr: bigint, debits?: boolean, usage?: CountedUsage): boolean | Promise<boolean>
   /**
    * Writes a `progress` record, together with the records of other calls in this turn of the event loop. The caller sets the pace: at the first
    * byte, then at most once a second. After the end of the call it does nothing, because the record matters only after a crash.
@@ -95,9 +125,10 @@ export interface Limits<E extends ChargedEvent = ChargedEvent> {
    */
   takeRate(principal: BearerPrincipal): void | Promise<void>
   /**
-   * Holds in the daily limit, in the free calls of a trial, in every budget, in the prepaid balance when a route debits it, and in every cap of
-   * concurrent calls, all or none.
-   * Throws `daily_limit_reached`, `trial_limit_reached`, `concurrency_limit_reached`, `budget_exceeded`, `agent_budget_exceeded`,
+   * Holds in the daily limit, in the free calls of a trial, in the caps of the run, in every budget, in the prepaid balance when a route debits it, in every
+   * limit of tokens a minute, and in every cap of concurrent calls, all or none.
+   * Throws `daily_limit_reached`, `trial_limit_reached`, `rate_limit_exceeded`, `concurrency_limit_reached`, `run_budget_exceeded`, `run_calls_exceeded`,
+   * `budget_exceeded`, `agent_budget_exceeded`,
    * `insufficient_credits` (or their `…_held` variants) with BUDX-04 evidence, `database_unavailable`, `journal_full`.
    */
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>>

@@ -20,7 +20,7 @@ import type { AdmissionRequest, ChargedEvent, Limits, Permit } from './admission
 import { Bindings, scopesOf, type TrialCap } from './bindings.ts'
 import { Allowances } from './counters/allowances.ts'
 import { SpendIds, withoutRow } from './counters/counter-rows.ts'
-import { type Counter, CounterTable, isMoney } from './counters/counter-state.ts'
+import { type Counter, CounterTable, isMoney, isOfRun } from './counters/counter-state.ts'
 import { returnIdle, sweepIdle, writeCounts } from './counters/idle.ts'
 import type { RequestsLeft } from './counters/requests-left.ts'
 import type { LimitsOptions, SpendFollower } from './limits-options.ts'
@@ -73,6 +73,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   readonly #flusher: Flusher<E>
   readonly #allowances: Allowances<E>
   readonly #opened = new Set<CallPermit<E>>()
+  /** Is called when counters of runs are gone or have other caps than their process knows, so that runs are looked up again. */
+  onRunsUnknown: (() => void) | null = null
   readonly #stops: (() => void)[] = []
   #beating: Promise<void> | null = null
   #follower: SpendFollower | null = null
@@ -118,6 +120,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       flusher: this.#flusher,
       acquirer: this.#acquirer,
       counters: this.#counters,
+      nowMs,
       capsVersion: () => this.#bindings.version,
       opened: this.#opened,
       keepsSlices: config.ALLOWANCE_SECONDS > 0,
@@ -136,6 +139,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       trialOf: orgId => this.#trialOf(orgId),
       giveBack: counters => this.#giveBack(counters),
       getInTouch: () => this.#getInTouch(),
+      onRunUnknown: () => this.onRunsUnknown?.(),
     })
     this.streams = this.#allowances
     options.orgLimits?.onChange(() => {
@@ -330,7 +334,11 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       this.#wentBack = false
       this.#forget(await withoutRow(this.#options.db, [...this.#counters.all()]))
     }
-    const forgotten = sweepIdle(this.#flusher, this.#counters, this.#registry.nowMs(), clock.monotonicMs())
+    const nowMs = this.#registry.nowMs()
+    // A call can add tokens to a minute of which this process has leased nothing. The others must count them too.
+    const added = [...this.#counters.all()].filter(({ over, id, offline, endsAtMs }) => over !== 0n && id === null && !offline && endsAtMs > nowMs)
+    if (added.length > 0) await this.#acquirer.ensure(added)
+    const forgotten = sweepIdle(this.#flusher, this.#counters, nowMs, clock.monotonicMs())
     if (forgotten > 0) this.#rebind()
     if ([...this.#counters.all()].some(counter => counter.unsure)) await this.#flusher.exclusive(() => this.#acquirer.reconcile())
     this.#flusher.expire(config.JOURNAL_KEEP_MS)
@@ -383,6 +391,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   #forget(counters: readonly Counter[]): void {
     for (const counter of counters) this.#counters.forget(counter)
     if (counters.length > 0) this.#rebind()
+    if (counters.some(({ metric }) => isOfRun(metric))) this.onRunsUnknown?.()
   }
 
   /**
@@ -410,6 +419,10 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   }
 
   async #giveBack(counters: readonly Counter[]): Promise<void> {
+    writeCounts(
+      this.#flusher,
+      counters.filter(counter => counter.over !== 0n),
+    )
     returnIdle(this.#flusher, counters)
     await this.#flusher.flushNow()
   }

@@ -6,8 +6,10 @@ import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { inrFromUinr, inrTextOf } from '../../../platform/values/money.ts'
 import { brHeader } from '../../wire/response-headers.ts'
 import { adjectiveOf, periodOfName } from '../budgets/periods/period.ts'
+import type { RunHold } from './admission.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
-import { type Counter, isSpend, type RefusalNote } from './counters/counter-state.ts'
+import { type Counter, isOfRun, isSpend, type RefusalNote } from './counters/counter-state.ts'
+import { runCallsRemainingOf, runRemainingOf } from './run-remaining.ts'
 
 /** The seconds to wait when only the holds of running calls cause the refusal. */
 const heldRetrySeconds = 5
@@ -28,9 +30,14 @@ export interface Refused {
  * Returns the error of a refusal. It is 429 with a retry-after to the end of the period, or of a few seconds when only running calls cause the
  * refusal. `counters` are all counters that bind the call. From them the agent gets its remaining budget, whichever counter refused.
  */
-export function refusalError({ counter, note }: Refused, nowMs: number, counters: readonly Counter[] = []): GatewayError {
-  const left = agentRemainingOf(counters)
-  const headers = left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }
+export function refusalError(
+  { counter, note }: Refused,
+  nowMs: number,
+  counters: readonly Counter[] = [],
+  run: RunHold | null | undefined = null,
+): GatewayError {
+  const headers = remainingHeaders(counters)
+  if (run && isOfRun(counter.metric)) return runError(counter, note, run, headers)
   if (counter.metric === 'running') return concurrencyError(counter, note, headers)
   if (counter.metric === 'prepaid') return creditError(note, headers)
   if (isSpend(counter.metric)) return budgetError(counter, note, nowMs, headers)
@@ -43,6 +50,13 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
       extra: { scope: counter.scope, limit: Number(note.cap), resets_at: resetsAt },
       ...(counter.scope === 'org' ? { message: `All keys of this organisation together may make ${note.cap} requests a minute (ORG_RPM).` } : {}),
     })
+  if (counter.metric === 'tpm')
+    return fail('rate_limit_exceeded', {
+      retryAfterSeconds: endSeconds,
+      headers,
+      extra: { scope: counter.scope, limit: Number(note.cap), limit_name: 'tpm_limit', resets_at: resetsAt },
+      message: `This ${counter.scope} may use ${note.cap} tokens a minute (tpm_limit), and this call does not fit in the rest of this minute. It resets at ${resetsAt}.`,
+    })
   if (counter.metric === 'daily' && counter.scope === 'org')
     return fail('trial_limit_reached', {
       retryAfterSeconds: endSeconds,
@@ -51,6 +65,38 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
       message: `The trial keys of this organisation, and of others that the same person made, may make ${note.cap} free calls a day together (TRIAL_ORG_DAILY). It resets at ${resetsAt}. Top up to end the trial, or use your own provider key.`,
     })
   return fail('daily_limit_reached', { retryAfterSeconds: endSeconds, headers, extra: { limit: Number(note.cap), resets_at: resetsAt } })
+}
+
+/** Returns what the charged agent and the run have left, as replies show it. */
+function remainingHeaders(counters: readonly Counter[]): Record<string, string> {
+  const left = agentRemainingOf(counters)
+  const ofRun = runRemainingOf(counters)
+  const calls = runCallsRemainingOf(counters)
+  return {
+    ...(left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }),
+    ...(ofRun === null ? {} : { [brHeader.runRemainingInr]: inrTextOf(ofRun) }),
+    ...(calls === null ? {} : { [brHeader.runCallsRemaining]: String(calls) }),
+  }
+}
+
+/** Returns the error of a cap of a run. No time ends it, so the caller gets no time to wait: only its owner can raise the cap. */
+function runError({ metric }: Counter, note: RefusalNote, { runId }: RunHold, headers: Readonly<Record<string, string>>): GatewayError {
+  const ofRun = { scope: 'run', run_id: runId }
+  if (metric === 'run_calls')
+    return fail('run_calls_exceeded', {
+      headers: { ...headers, [brHeader.runId]: runId },
+      extra: { ...ofRun, cap: Number(note.cap), spent: Number(note.spent), held: Number(note.held), in_doubt: Number(note.inDoubt) },
+    })
+  return fail('run_budget_exceeded', {
+    headers: { ...headers, [brHeader.runId]: runId },
+    extra: {
+      ...ofRun,
+      cap_inr: inrFromUinr(note.cap),
+      spent_inr: inrFromUinr(note.spent),
+      held_inr: inrFromUinr(note.held),
+      in_doubt_inr: inrFromUinr(note.inDoubt),
+    },
+  })
 }
 
 const endSecondsOf = ({ endsAtMs }: Counter, nowMs: number): number => Math.max(1, Math.ceil((endsAtMs - nowMs) / 1000))

@@ -59,12 +59,13 @@ export class EndedRuns {
 
   /**
    * Registers a call under its run with `join`, so that the end of the run cuts it, and then throws `run_ended` when the run has ended already. So every
-   * end is either seen here or cuts the call.
+   * end is either seen here or cuts the call. Returns the key of the run.
    */
-  enter(ref: RunRef, join: ((runKey: string) => void) | undefined): void {
+  enter(ref: RunRef, join: ((runKey: string) => void) | undefined): string {
     const key = runKeyOf(ref)
     join?.(key)
     if (this.#ended.has(key)) throw fail('run_ended', { extra: { scope: 'run', run_id: ref.runId } })
+    return key
   }
 
   #learn(key: string): void {

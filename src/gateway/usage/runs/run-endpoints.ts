@@ -1,13 +1,15 @@
 import { z } from 'zod'
 import { endpointOf } from '../../../platform/endpoint.ts'
+import { ownRunCapsShape } from '../../../platform/security/run-caps.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
 import { int4Max } from '../../../platform/values/row-id.ts'
 import { whole } from '../activity/activity-parameters.ts'
+import type { RunCapChanges } from './caps/run-cap-changes.ts'
 import type { RunEnds } from './run-ends.ts'
 import type { RunRow, RunSums } from './run-queries.ts'
 import type { Runs, WholeRun } from './runs.ts'
 
-const row = endpointOf<{ runs: Runs; runEnds: RunEnds }>()
+const row = endpointOf<{ runs: Runs; runEnds: RunEnds; runCaps: RunCapChanges }>()
 
 const pageMax = 200
 const pageDefault = 50
@@ -32,8 +34,14 @@ const runView = z.object({
   key_id: z.int().nullable().describe('The key that the run belongs to, when its calls name no registered agent.'),
   key_name: z.string().nullable(),
   state: z
-    .enum(['active', 'idle', 'ended'])
-    .describe('idle: no call for 30 minutes. The next call belongs to the run all the same. ended: its calls are refused, or its agent is revoked.'),
+    .enum(['active', 'idle', 'held', 'ended'])
+    .describe(
+      'idle: no call for 30 minutes. The next call belongs to the run all the same. held: a cap is reached, and a higher one lets the run go on. ended: its calls are refused, or its agent is revoked.',
+    ),
+  max_cost_inr: z.number().nullable().describe('The caps of the run; null = none.'),
+  max_calls: z.int().nullable(),
+  max_minutes: z.int().nullable(),
+  max_subagents: z.int().nullable(),
   ended_at: z.string().nullable().describe('Null: nobody ended the run itself.'),
   ended_by: z.object({ kind: z.enum(['person', 'key']), id: z.int() }).nullable(),
   first_at: z.string().describe('Admission of the first call, ISO 8601, UTC.'),
@@ -63,9 +71,16 @@ function figuresOf(sums: RunSums) {
   }
 }
 
-function stateOf({ endedAt, isRevoked, lastAt }: RunRow, nowMs: number): 'active' | 'idle' | 'ended' {
+function stateOf(run: RunRow, nowMs: number): z.output<typeof runView>['state'] {
+  const { endedAt, isRevoked, lastAt } = run
   if (endedAt !== null || isRevoked) return 'ended'
+  if (isHeld(run, nowMs)) return 'held'
   return nowMs - lastAt.getTime() < idleMs ? 'active' : 'idle'
+}
+
+function isHeld({ costCapUinr, callsCap, minutesCap, valueUinr, calls, firstAt }: RunRow, nowMs: number): boolean {
+  if ((costCapUinr !== null && valueUinr >= costCapUinr) || (callsCap !== null && calls >= callsCap)) return true
+  return minutesCap !== null && nowMs >= firstAt.getTime() + minutesCap * 60_000
 }
 
 function endedBy(user: number | null, key: number | null): z.output<typeof runView>['ended_by'] {
@@ -82,6 +97,10 @@ function viewOf(run: RunRow, nowMs: number): z.output<typeof runView> {
     key_id: ownerKind === 'key' && ownerId !== 0 ? ownerId : null,
     key_name: ownerKind === 'key' ? ownerName : null,
     state: stateOf(run, nowMs),
+    max_cost_inr: run.costCapUinr === null ? null : inrFromUinr(run.costCapUinr),
+    max_calls: run.callsCap === null ? null : Number(run.callsCap),
+    max_minutes: run.minutesCap,
+    max_subagents: run.subagentsCap,
     ended_at: run.endedAt?.toISOString() ?? null,
     ended_by: endedBy(run.endedByUser, run.endedByKey),
     first_at: run.firstAt.toISOString(),
@@ -142,6 +161,24 @@ export const runEndpoints = {
     errors: ['bad_request', 'not_found', 'database_unavailable'],
     async handle({ runs }, { path, query }, { principal }) {
       return wholeViewOf(await runs.find(principal, path.id, { agentId: query.agent_id, keyId: query.key_id }), runs.nowMs())
+    },
+  }),
+
+  changeRun: row({
+    at: 'PATCH /v1/me/runs/{id}',
+    twin: { at: 'PATCH /me/runs/{id}', auth: 'session', access: {} },
+    auth: 'key',
+    access: { scope: 'full' },
+    tag: 'usage',
+    summary:
+      'Gives a run caps of its own, which come before those of its agent or key. A run that a cap holds goes on when the cap is higher; its sums stay. Every full key may lower a cap, and those who may loosen the limits of the agent or key may raise it.',
+    input: { path: z.object({ id: z.string().describe('The id that the calls of the run name.') }), query: z.object(owner), body: ownRunCapsShape },
+    output: runView.extend({ ok: z.literal(true) }),
+    errors: ['bad_request', 'forbidden', 'not_found', 'cap', 'database_unavailable'],
+    async handle({ runs, runCaps }, { path, query, body }, { principal }) {
+      const ref = await runs.toEnd(principal, path.id, { agentId: query.agent_id, keyId: query.key_id })
+      await runCaps.change(principal, ref, body)
+      return { ok: true, ...viewOf(await runs.row(ref), runs.nowMs()) }
     },
   }),
 

@@ -25,6 +25,11 @@ export interface RunRow {
   readonly endedByKey: number | null
   /** True when the agent of the run is revoked. */
   readonly isRevoked: boolean
+  /** The caps that bind the run, as its last look-up found them. Null: none. */
+  readonly costCapUinr: bigint | null
+  readonly callsCap: bigint | null
+  readonly minutesCap: number | null
+  readonly subagentsCap: number | null
 }
 
 /** The sums of a part of a run. */
@@ -34,10 +39,17 @@ const sums = `calls as "calls", r.errors as "errors", r.prompt_tokens as "prompt
      r.cached_tokens as "cachedTokens", r.value_uinr as "valueUinr", r.cost_uinr as "costUinr"`
 const columns = `r.number as "number", r.owner_kind as "ownerKind", r.owner_id as "ownerId", coalesce(a.name, k.name) as "ownerName", r.run_id as "runId",
      r.first_at as "firstAt", r.last_at as "lastAt", r.last_day as "lastDay", r.${sums},
-     e.ended_at as "endedAt", e.ended_by_user as "endedByUser", e.ended_by_key as "endedByKey", coalesce(a.status = 'revoked', false) as "isRevoked"`
+     e.ended_at as "endedAt", e.ended_by_user as "endedByUser", e.ended_by_key as "endedByKey", coalesce(a.status = 'revoked', false) as "isRevoked",
+     cs.cap as "costCapUinr", cc.cap as "callsCap", coalesce(r.set_caps->>'max_minutes', coalesce(a.run_caps, k.run_caps)->>'max_minutes')::int as "minutesCap",
+     coalesce(r.set_caps->>'max_subagents', coalesce(a.run_caps, k.run_caps)->>'max_subagents')::int as "subagentsCap"`
+/** The counter of a run with caps, which counts what its row does. */
+const counterOf = (name: string, metric: string): string =>
+  `left join counters ${name} on r.capped and ${name}.org_id = r.org_id and ${name}.scope = 'org' and ${name}.scope_id = 'run/' || r.number
+     and ${name}.metric = '${metric}' and ${name}.period = 'ever'`
 const names = `left join agents a on r.owner_kind = 'agent' and a.org_id = r.org_id and a.id = r.owner_id
    left join api_keys k on r.owner_kind = 'key' and k.org_id = r.org_id and k.id = r.owner_id
-   left join run_ends e on e.org_id = r.org_id and e.owner_kind = r.owner_kind and e.owner_id = r.owner_id and e.run_id = r.run_id`
+   left join run_ends e on e.org_id = r.org_id and e.owner_kind = r.owner_kind and e.owner_id = r.owner_id and e.run_id = r.run_id
+   ${counterOf('cs', 'run_spend')} ${counterOf('cc', 'run_calls')}`
 
 /** Returns the runs before a place, with their last call on a day or later, the latest first. */
 export const listRuns = statement<[orgId: number, from: string, beforeDay: string, beforeNumber: bigint, limit: number], RunRow>(
@@ -104,7 +116,7 @@ export const findFamilyTop = statement<[orgId: number, agentId: number], { id: n
 /** Deletes runs whose last call was before a day, at most `limit`, with their parts. */
 export const deleteOldRuns = statement<[before: string, limit: number]>(
   'usage.delete_old_runs',
-  `delete from runs where number = any(array(select number from runs where last_day < $1::date order by last_day limit $2::int))`,
+  `delete from runs where number = any(array(select number from runs where last_day < $1::date and not capped order by last_day limit $2::int))`,
 )
 
 /** Deletes the counts of days before a day, at most `limit`. */

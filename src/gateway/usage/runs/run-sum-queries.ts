@@ -13,9 +13,11 @@ export interface RunKeyRow {
   readonly ownerKind: string
   readonly ownerId: number
   readonly runId: string
+  /** True when the run has counters. */
+  readonly capped: boolean
 }
 
-const keyColumns = `number as "number", org_id as "orgId", owner_kind as "ownerKind", owner_id as "ownerId", run_id as "runId"`
+const keyColumns = `number as "number", org_id as "orgId", owner_kind as "ownerKind", owner_id as "ownerId", run_id as "runId", capped as "capped"`
 
 /**
  * Locks the counts of the days until the end of the transaction, and returns how many runs have begun on each. Flushes of one organisation therefore
@@ -41,7 +43,8 @@ export const addToRuns = statement<[rows: string], RunKeyRow>(
    from jsonb_to_recordset($1::jsonb) as a (org_id int, owner_kind text, owner_id int, run_id text, first_at timestamptz, last_at timestamptz,
      last_day date, ${sumTypes})
    where runs.org_id = a.org_id and runs.owner_kind = a.owner_kind and runs.owner_id = a.owner_id and runs.run_id = a.run_id
-   returning runs.number as "number", runs.org_id as "orgId", runs.owner_kind as "ownerKind", runs.owner_id as "ownerId", runs.run_id as "runId"`,
+   returning runs.number as "number", runs.org_id as "orgId", runs.owner_kind as "ownerKind", runs.owner_id as "ownerId", runs.run_id as "runId",
+     runs.capped as "capped"`,
 )
 
 /** Makes the rows of new runs, and returns them. */

@@ -39,17 +39,28 @@ interface RunCalls {
   readonly parts: Map<string, { readonly agentId: number; readonly model: string; readonly sums: Sums }>
 }
 
-/** Returns a function that adds the new events of a flush to the sums of their runs. */
-export function keepsRuns(runsOfDayMax = runsMax): (tx: Tx, events: readonly UsageEvent[]) => Promise<readonly string[]> {
+/** What the calls of a run with counters in one flush have used. */
+export interface RunUsed extends Omit<RunKeyRow, 'capped'> {
+  readonly valueUinr: bigint
+  readonly calls: bigint
+  readonly lastMs: number
+}
+
+/** Adds what runs have used to their counters. */
+export type ChargeRuns = (tx: Tx, runs: readonly RunUsed[]) => Promise<void>
+
+/** Returns a function that adds the new events of a flush to the sums of their runs, and to the counters of runs with caps. */
+export function keepsRuns(charge: ChargeRuns, runsOfDayMax = runsMax): (tx: Tx, events: readonly UsageEvent[]) => Promise<readonly string[]> {
   return async (tx, events) => {
     const runs = new Map<string, RunCalls>()
     for (const event of events) if (event.runId !== undefined) addEvent(runs, event, event.runId)
-    if (runs.size > 0) await addRuns(tx, runs, runsOfDayMax)
+    if (runs.size > 0) await charge(tx, await addRuns(tx, runs, runsOfDayMax))
     return []
   }
 }
 
-const keyOf = ({ orgId, ownerKind, ownerId, runId }: Omit<RunKeyRow, 'number'>): string => `${orgId}\u0000${ownerKind}\u0000${ownerId}\u0000${runId}`
+const keyOf = ({ orgId, ownerKind, ownerId, runId }: Pick<RunKeyRow, 'orgId' | 'ownerKind' | 'ownerId' | 'runId'>): string =>
+  `${orgId}\u0000${ownerKind}\u0000${ownerId}\u0000${runId}`
 
 function addEvent(runs: Map<string, RunCalls>, event: UsageEvent, runId: string): void {
   const agentId = event.runAgentId ?? null
@@ -96,7 +107,8 @@ function addSums(sums: Sums, more: Sums): void {
   sums.cost_uinr += more.cost_uinr
 }
 
-async function addRuns(tx: Tx, runs: ReadonlyMap<string, RunCalls>, runsOfDayMax: number): Promise<void> {
+/** Returns the runs with counters. */
+async function addRuns(tx: Tx, runs: ReadonlyMap<string, RunCalls>, runsOfDayMax: number): Promise<RunUsed[]> {
   const dayOf = istDays()
   const days = new Map<string, { readonly orgId: number; readonly day: string }>()
   for (const { orgId, lastMs } of runs.values()) days.set(`${orgId} ${dayOf(lastMs)}`, { orgId, day: dayOf(lastMs) })
@@ -109,6 +121,7 @@ async function addRuns(tx: Tx, runs: ReadonlyMap<string, RunCalls>, runsOfDayMax
   const sorted = [...runs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, run]) => run)
   const known = await tx.many(addToRuns, rowsOf(sorted, dayOf))
   const numbers = new Map(known.map(row => [keyOf(row), row.number]))
+  const capped = known.filter(row => row.capped)
   const unknown = sorted.filter(run => !numbers.has(keyOf(run)))
   const written = sorted.filter(run => numbers.has(keyOf(run)))
   if (unknown.length > 0) {
@@ -119,12 +132,19 @@ async function addRuns(tx: Tx, runs: ReadonlyMap<string, RunCalls>, runsOfDayMax
       room,
       dayOf,
     )
-    for (const row of await tx.many(insertRuns, rowsOf(made, dayOf))) numbers.set(keyOf(row), row.number)
+    for (const row of await tx.many(insertRuns, rowsOf(made, dayOf))) {
+      numbers.set(keyOf(row), row.number)
+      if (row.capped) capped.push(row)
+    }
     written.push(...made)
     await countNew(tx, made, dayOf)
   }
   await tx.exec(addToRunParts, partRowsOf(written, numbers), partsMax)
+  return capped.flatMap(({ capped: _, ...row }) => usedOf(runs.get(keyOf(row)), row))
 }
+
+const usedOf = (run: RunCalls | undefined, row: Omit<RunKeyRow, 'capped'>): RunUsed[] =>
+  run === undefined ? [] : [{ ...row, valueUinr: run.sums.value_uinr, calls: BigInt(run.sums.calls), lastMs: run.lastMs }]
 
 /** Returns the new runs for which their day has room, and one run with the calls of all others of the day. */
 function withinRoom(unknown: readonly RunCalls[], room: Map<string, number>, dayOf: (ms: number) => string): RunCalls[] {

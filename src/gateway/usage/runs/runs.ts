@@ -116,7 +116,7 @@ export class Runs {
   }
 
   /**
-   * Returns the run that a request to end it means. With an owner, the run need not have a row yet, because its first call may still run. Throws
+   * Returns the run that a request to end or change it means. With an owner, the run need not have a row yet, because its first call may still run. Throws
    * `not_found` and `bad_request`.
    */
   async toEnd(principal: Principal, runId: string, filter: RunOwnerFilter): Promise<RunRef & { readonly ownerKind: 'agent' | 'key' }> {
@@ -127,6 +127,13 @@ export class Runs {
     const { kind, id } = owner ?? ownerOfRow(await this.#ownOrOnly(principal, runId))
     if (kind === 'others') throw noRun()
     return { orgId, ownerKind: kind, ownerId: id, runId }
+  }
+
+  /** Returns the row of a run. Throws `not_found`. */
+  async row({ orgId, ownerKind, ownerId, runId }: RunRef & { readonly ownerKind: 'agent' | 'key' }): Promise<RunRow> {
+    const found = await this.#deps.db.maybe(findRunOfOwner, orgId, ownerKind, ownerId, runId)
+    if (found === null) throw noRun()
+    return found
   }
 
   async #ownOrOnly(principal: Principal, runId: string): Promise<RunRow | null> {

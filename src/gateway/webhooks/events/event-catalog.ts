@@ -18,6 +18,16 @@ const budgetCrossing = z.object({
   resets_at: z.string().nullable().describe('The end of the period; null for ever.'),
 })
 
+/** Data of a run that reached a mark of one of its caps. */
+const runCrossing = z.object({
+  run_id: z.string().describe('The id that the calls of the run name.'),
+  agent_id: z.int().nullable().describe('The agent that the run belongs to.'),
+  key_id: z.int().nullable().describe('The key that the run belongs to, when its calls name no registered agent.'),
+  cap: z.enum(['max_cost_inr', 'max_calls']).describe('The cap of the run.'),
+  spent: z.number().describe('What the run has used: rupees, or calls.'),
+  limit: z.number().describe('What the cap allows, in the same unit.'),
+})
+
 /** Data of a key that was made or revoked. It does not contain the name, because a person typed it. */
 const keyFacts = z.object({
   key_id: z.int(),
@@ -107,6 +117,8 @@ export const eventCatalog = {
   'budget.warn': { family: 'budget', when: 'A budget (organisation, workspace, member, key or agent) reaches 80 %, or another mark of its warn_percent.', data: budgetCrossing },
   'budget.block': { family: 'budget', when: 'A budget reaches 100 %. Brigade refuses the calls of that budget.', data: budgetCrossing },
   'usage.threshold': { family: 'budget', when: 'Repeats every budget.warn and budget.block, also when usage on own provider keys crosses the threshold.', data: budgetCrossing },
+  'run.warn': { family: 'budget', when: 'A run reaches 80 % of its cap on cost or calls.', data: runCrossing },
+  'run.held': { family: 'budget', when: 'A run reaches its cap on cost or calls. Brigade refuses its calls until the cap is raised.', data: runCrossing },
   'key.created': { family: 'keys', when: 'An API key is made.', data: keyFacts },
   'key.revoked': { family: 'keys', when: 'An API key is revoked.', data: keyFacts },
   'access.decided': { family: 'keys', when: 'An owner or admin decides a request for access. This version makes no such requests yet.', data: accessDecision },

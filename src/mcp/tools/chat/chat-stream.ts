@@ -31,6 +31,7 @@ export const chatAnswerMaxBytes = 900 * 1024
 const streamErrors: Readonly<Record<string, ErrorName>> = {
   budget_exceeded: 'budget_exceeded',
   agent_budget_exceeded: 'agent_budget_exceeded',
+  run_budget_exceeded: 'run_budget_exceeded',
   invalid_api_key: 'invalid_api_key',
   agent_revoked: 'agent_revoked_label',
   agent_paused: 'agent_paused',

@@ -87,6 +87,7 @@ const nextSteps: Readonly<Record<string, string>> = {
   all_routes_failed: 'Try again, or choose another model.',
   agent_paused: 'Do not retry: this agent is paused. Stop this work and tell the user; whoever paused it resumes it.',
   run_ended: 'Do not retry: somebody ended this run. Stop this work and tell the user.',
+  run_required: 'Name the run of the call: send x-br-run-id, or br.run in the baggage of the request.',
   agent_revoked: 'Do not retry: this agent has been revoked permanently. Stop this work and tell the user.',
   upstream_stream_error: 'The answer is incomplete. Try again.',
   upstream_client_error: 'The provider refused the request as it is: change it, or choose another model.',
@@ -97,12 +98,21 @@ const nextSteps: Readonly<Record<string, string>> = {
 }
 
 const spentBudget = 'Do not retry: the budget does not come back by waiting. Stop this work and tell the user; budget_get shows the figures.'
+const toRaise = 'Do not retry: stop this work and tell the user, who can raise the cap of the run. It then continues.'
+/** The caps of a run, which no waiting ends. */
+const heldRun: Readonly<Record<string, string>> = {
+  run_budget_exceeded: toRaise,
+  run_calls_exceeded: toRaise,
+  run_time_exceeded: toRaise,
+  run_subagents_exceeded: 'Do not begin another sub-agent. Go on with those that this run has.',
+}
 const afterTime = (seconds: string): string => `Wait ${seconds} s and try again.`
 
 /** Returns the next step. The budget codes have two meanings: the budget of the month is spent, or running calls hold the rest of it for a moment. */
 function nextStepOf(error: GatewayError | RelayedRefusal, headers: Readonly<Record<string, string>>): string {
   const retryAfter = headers['retry-after']
   const isBudget = error.code === 'budget_exceeded' || error.code === 'agent_budget_exceeded'
+  if (error.code in heldRun) return heldRun[error.code] as string
   if (isBudget && headers['x-should-retry'] === 'false') return spentBudget
   if (error.code === 'daily_limit_reached') return 'Do not retry before midnight IST: the daily limit is reached.'
   if (isBudget || error.status === 429) return afterTime(retryAfter ?? '5')
@@ -120,7 +130,7 @@ const messageCharsMax = 2_000
 const withoutOurMark = (text: string): string => text.replace(/\bnext\s*:/giu, 'next -')
 
 /** Fields of the evidence that programs also read in `_meta`. */
-const budgetFields = ['scope', 'cap_inr', 'spent_inr', 'held_inr', 'in_doubt_inr', 'resets_at'] as const
+const budgetFields = ['scope', 'run_id', 'cap', 'spent', 'held', 'cap_inr', 'spent_inr', 'held_inr', 'in_doubt_inr', 'resets_at'] as const
 
 /**
  * Returns the result of a failed tool. Its text for the model is "code: message Next: …". Its structured data are code, message, status and evidence.

@@ -9,13 +9,14 @@ import type { BearerPrincipal } from '../../../../platform/security/principal.ts
 import type { Flusher } from '../../journal/flusher.ts'
 import type { OrgLimitsView } from '../../org-limits.ts'
 import { type Acquirer, FencedError, type Held } from '../acquire.ts'
-import type { AdmissionRequest, ChargedEvent, Limits, Permit } from '../admission.ts'
-import { type Binding, type Bindings, type TrialCap, trialScopeId } from '../bindings.ts'
+import type { AdmissionRequest, ChargedEvent, Limits, Permit, RunHold } from '../admission.ts'
+import { type Binding, type Bindings, runCountersOf, type TrialCap, trialScopeId } from '../bindings.ts'
 import { CallPermit, type PermitTools } from '../permit.ts'
 import type { ProcessRegistry } from '../processes.ts'
 import { type Refused, refusalError } from '../refusal.ts'
-import { type Counter, type CounterTable, isSpend } from './counter-state.ts'
+import { type Counter, type CounterTable, isOfRun, isValue } from './counter-state.ts'
 import { RequestsLeft } from './requests-left.ts'
+import { hasTokenCap, tokensHeld } from './token-rates.ts'
 
 /** The most times that a call begins again because its process was fenced or its counters were replaced. */
 const roundsMax = 4
@@ -40,6 +41,8 @@ export interface AllowancesOptions<E extends ChargedEvent> {
   readonly giveBack: (counters: readonly Counter[]) => Promise<void>
   /** Makes a beat, or registers again when this process was fenced. Throws when the database is away. */
   readonly getInTouch: () => Promise<void>
+  /** Is called when the cap of a run in the database is not the one that the call knows. */
+  readonly onRunUnknown?: () => void
 }
 
 /** The rate counters of a key and of its organisation. A limit that is not set has no counter. */
@@ -103,11 +106,11 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
   }
 
   /** Returns what the limits of the caller leave. Null without limits. The object is valid until the next call. */
-  requestsLeft({ orgId, keyId, limits: { rpmLimit, dailyLimit }, isTrial }: BearerPrincipal): RequestsLeft | null {
+  requestsLeft({ orgId, keyId, limits: { rpmLimit, dailyLimit }, isTrial, policies }: BearerPrincipal): RequestsLeft | null {
     const window = this.#windows.get(keyId)
     const ofOrg = window?.org ?? null
     const trial = isTrial === true ? this.#trials.get(orgId) : undefined
-    if (rpmLimit === null && dailyLimit === null && ofOrg === null && trial === undefined) return null
+    if (rpmLimit === null && dailyLimit === null && ofOrg === null && trial === undefined && !hasTokenCap(policies)) return null
     const { registry, clock, counters } = this.#options
     const left = this.#left
     const monotonicMs = clock.monotonicMs()
@@ -116,6 +119,9 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     if (ofOrg !== null) left.minute.note(Number(ofOrg.cap), ofOrg, monotonicMs)
     if (dailyLimit !== null) left.day.note(dailyLimit, this.#dailyOf(orgId, keyId, window, left), monotonicMs)
     if (trial !== undefined) left.day.note(trial.callsMost, counters.dailyOf(trial.founder, 'org', trialScopeId, left.dayText), monotonicMs)
+    for (const { owner, ownerId, tpmLimit } of policies)
+      if (tpmLimit !== null && tpmLimit !== undefined)
+        left.tokens.note(tpmLimit, counters.tokensOf(orgId, owner, String(ownerId), left.minuteText), monotonicMs)
     return left
   }
 
@@ -135,6 +141,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
       beyondUinr,
       charge: binding.charge,
       capsVersion: binding.version,
+      countsTokens: binding.tokens.length > 0,
     })
   }
 
@@ -145,6 +152,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     if (!registry.isInTouch) await this.#touch()
     // The amount that a strict budget holds when the worst case does not fit and the call can be bound.
     let boundUinr: bigint | null = null
+    let binding: Binding | null = null
     for (let round = 1; ; round++) {
       try {
         const nowMs = registry.nowMs()
@@ -152,12 +160,16 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const { running: orgRunning } = await this.#options.orgLimits(orgId)
         const trial = request.isFree === true ? await this.#options.trialOf(orgId) : null
         if (trial !== null) this.#rememberTrial(orgId, trial)
-        const binding = await bindings.load(request, nowMs, orgRunning, trial)
+        if (request.run) await this.#followRun(orgId, request.run, nowMs)
+        binding = await bindings.load(request, nowMs, orgRunning, trial)
         const { dailyLimit } = binding
         const daily = binding.counters[0]
         if (dailyLimit !== null && daily !== undefined) await this.#follow(daily, dailyLimit)
-        for (const [i, { cap }] of binding.running.entries()) {
-          const counter = binding.counters[binding.counters.length - binding.running.length - (orgRunning === null ? 0 : 1) + i]
+        // The counters of both kinds of caps are in their order, before the one of the organisation.
+        const caps = [...binding.tokens, ...binding.running]
+        const capsAt = binding.counters.length - caps.length - (orgRunning === null ? 0 : 1)
+        for (const [i, { cap }] of caps.entries()) {
+          const counter = binding.counters[capsAt + i]
           if (counter !== undefined) await this.#follow(counter, cap)
         }
         const ofOrg = binding.counters.at(-1)
@@ -169,16 +181,41 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
           const beyond = request.isTool === true ? beyondCap(binding, answer) : null
           if (beyond === null) return permit
           permit.release()
-          throw refusalError(beyond, nowMs, binding.counters)
+          throw refusalError(beyond, nowMs, binding.counters, request.run)
         }
         const left: bigint | null = round < roundsMax ? strictlyLeft(answer, request, boundUinr) : null
-        if (left === null) throw refusalError(answer, nowMs, binding.counters)
+        if (left === null && isOfRun(answer.counter.metric) && answer.note.cap !== answer.counter.cap) this.#options.onRunUnknown?.()
+        if (left === null) throw refusalError(answer, nowMs, binding.counters, request.run)
         boundUinr = left
       } catch (error) {
         if (error instanceof FencedError && round < roundsMax) continue
+        const permit = error instanceof DatabaseUnavailableError && binding !== null ? this.#admitOffline(request, binding) : null
+        if (permit !== null) return permit
         throw asUnavailable(error)
       }
     }
+  }
+
+  /**
+   * Admits a call while the database is away, when only its tokens a minute have no lease yet. This process serves its share of the limit, once. Returns null
+   * when the call needs more.
+   */
+  #admitOffline(request: AdmissionRequest, binding: Binding): Permit<E> | null {
+    const { registry, acquirer, clock } = this.#options
+    if (binding.tokens.length === 0) return null
+    const needs = needsOf(binding, request).map((need, i) => {
+      const counter = binding.counters[i] as Counter
+      if (counter.metric !== 'tpm' || (counter.id !== null && !counter.offline)) return need
+      const share = BigInt(Math.floor(Number(counter.cap) / registry.live))
+      if (!counter.offline) {
+        counter.offline = true
+        counter.idle = share
+      }
+      return tokensHeld(need < share ? need : share, request)
+    })
+    const nowMs = registry.nowMs()
+    if (nowMs >= binding.validUntilMs || !acquirer.take(binding.counters, needs, clock.monotonicMs())) return null
+    return this.#permit(request, nowMs, binding, { amounts: needs, beyondUinr: null })
   }
 
   async #takeRateSlow(principal: BearerPrincipal): Promise<void> {
@@ -242,6 +279,21 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     if (isLower && counter.metric === 'running') counter.overdrawn = true
     await this.#options.acquirer.bringCap(counter)
     if (isLower) await this.#options.giveBack([counter])
+  }
+
+  /** Takes over changed caps of a run, which its row has already. The lease of a higher cap goes back. */
+  async #followRun(orgId: number, run: RunHold, nowMs: number): Promise<void> {
+    for (const counter of runCountersOf(this.#options.counters, orgId, run, nowMs)) {
+      const { cap } = counter.metric === 'run_calls' ? run.calls : run.spend
+      if (counter.cap === cap && counter.strict === run.strict) continue
+      const isLower = counter.cap !== null && cap !== null && cap < counter.cap
+      counter.cap = cap
+      counter.strict = run.strict
+      counter.refusal = null
+      if (!isLower) continue
+      counter.overdrawn = true
+      await this.#options.giveBack([counter])
+    }
   }
 
   /** Counts locally while the database is away, in a minute without a lease. This process serves its share of the limit, once. */
@@ -309,15 +361,17 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
 }
 
 /**
- * Returns the need in each counter. The daily limit and a cap of concurrent calls need one unit. The prepaid balance needs the amount that may
- * be debited. A strict budget needs the worst case, or the smaller amount to which the call is bound. Any other budget needs the first hold. A
- * need is never zero, so that an exhausted budget also stops free calls.
+ * Returns the need in each counter. The daily limit, the calls of a run and a cap of concurrent calls need one unit. The prepaid balance needs the amount that
+ * may be debited. A strict budget needs the worst case, or the smaller amount to which the call is bound. Any other budget, and the cap of a run, needs the first
+ * hold. Such a need is never zero, so that an exhausted budget also stops free calls. A limit of tokens a minute needs the tokens of that hold.
  */
-function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: AdmissionRequest, boundUinr: bigint | null = null): bigint[] {
+function needsOf(binding: Binding, request: AdmissionRequest, boundUinr: bigint | null = null): bigint[] {
+  const { needUinr, worstUinr, debitUinr } = request
   const need = atLeastOne(needUinr)
-  return binding.counters.map(({ metric, strict }) => {
+  return binding.counters.map(({ metric, strict, cap }) => {
     if (metric === 'prepaid') return atLeastOne(debitUinr ?? 0n)
-    if (!isSpend(metric)) return 1n
+    if (metric === 'tpm') return tokensHeld(cap, request)
+    if (!isValue(metric)) return 1n
     if (strict && boundUinr !== null) return boundUinr
     return strict && worstUinr > need ? worstUinr : need
   })
@@ -325,14 +379,14 @@ function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: Admission
 
 /** Returns the rest of a strict budget that refused, for a call that can be bound to it. Null when the rest is too small or when another counter refused. */
 function strictlyLeft({ counter: { metric, strict }, note }: Refused, { leastUinr }: AdmissionRequest, boundUinr: bigint | null): bigint | null {
-  if (!isSpend(metric) || !strict || leastUinr === undefined) return null
+  if (!isValue(metric) || !strict || leastUinr === undefined) return null
   const left = note.cap - note.spent - note.held - note.inDoubt
   return left > 0n && left >= leastUinr && (boundUinr === null || left < boundUinr) ? left : null
 }
 
 /** Returns the refusal by the first budget that holds beyond its cap. Null when every cap covers its amount. */
 function beyondCap({ counters }: Binding, { beyondUinr }: Held): Refused | null {
-  const at = beyondUinr?.findIndex((beyond, i) => beyond > 0n && isSpend(counters[i]?.metric ?? '')) ?? -1
+  const at = beyondUinr?.findIndex((beyond, i) => beyond > 0n && isValue(counters[i]?.metric ?? '')) ?? -1
   const counter = counters[at]
   if (counter === undefined) return null
   return { counter, note: { untilMs: 0, needFrom: 0n, cap: counter.cap ?? 0n, spent: counter.knownSpent, held: 0n, inDoubt: 0n } }

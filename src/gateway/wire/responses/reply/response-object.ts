@@ -75,6 +75,7 @@ export function responseUsage({ promptTokens, completionTokens, cachedTokens, ca
 const finalCodes: Readonly<Record<string, string>> = {
   agent_budget_exceeded: 'insufficient_quota',
   budget_exceeded: 'insufficient_quota',
+  run_budget_exceeded: 'insufficient_quota',
   insufficient_credits: 'insufficient_quota',
   agent_revoked: 'invalid_prompt',
   agent_paused: 'invalid_prompt',
