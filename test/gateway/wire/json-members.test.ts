@@ -100,3 +100,15 @@ test('the scan of a long body knows its members, and edits of edits give the sam
     ),
   )
 })
+
+test('members are known wherever the pieces of a scan end', async () => {
+  const members = Array.from({ length: 9000 }, (_, index) => `"name ${index}\\"" : [${index}, {"a":"${'é:,'.repeat(8)}"}]`).join(' ,\n')
+  for (let shift = 0; shift < 64; shift += 5) {
+    const text = `${' '.repeat(shift)}{${members}}`
+    const scanned = Buffer.from(text)
+    await lookAhead(scanned, inferenceBounds)
+    const bare = ({ name, start, valueStart, end }: JsonMember) => [name, start, valueStart, end]
+    expect(topLevelMembers(scanned).map(bare)).toEqual(topLevelMembers(Buffer.from(text)).map(bare))
+    expect(hasDoubles(scanned, JSON.parse(text))).toBe(false)
+  }
+})
