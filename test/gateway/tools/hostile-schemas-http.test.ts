@@ -64,6 +64,16 @@ test.each(names)('HARD-01 arguments for %s are checked or refused without a long
   expect(pausedMs).toBeLessThan(1200)
 })
 
+test('HARD-01 a result of many values is an error that names the bound', async () => {
+  hostile.tools = [{ name: 'x', inputSchema: { type: 'object' } }]
+  hostile.mode = 'many-values'
+  await register(app, 'values', hostile.url)
+  const agent = await app.newAgent('caller of many values')
+  expect((await app.call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_tools: ['values__*'] })).status).toBe(200)
+  const { status, json } = await app.call('POST', '/v1/tools/values__x/call', { arguments: {} }, { token: agent.token })
+  expect([status, json.error.code, json.error.message]).toEqual([502, 'tool_result_too_large', expect.stringContaining('more than 150000 values')])
+})
+
 test('HARD-01 a list of hundreds of thousands of tools is not read to its end', async () => {
   hostile.tools = Array.from({ length: 500_000 }, () => ({ name: 'a' }))
   const cookie = await app.signIn()

@@ -57,8 +57,9 @@ export class Exchange {
     this.#bytes += bytes
     this.#values += values
     if (this.#bytes <= this.#maxBytes && this.#values <= valuesMax) return
-    const what = this.#bytes > this.#maxBytes ? `${this.#maxBytes} bytes` : `${valuesMax} values`
-    const error = new UpstreamError('too_large', `the server sent more than ${what}`, { sizeBytes: this.#bytes })
+    const isLong = this.#bytes > this.#maxBytes
+    const what = isLong ? `${this.#maxBytes} bytes` : `${valuesMax} values`
+    const error = new UpstreamError('too_large', `the server sent more than ${what}`, { sizeBytes: this.#bytes, ...(isLong ? {} : { valuesMax }) })
     this.fail(error)
     throw error
   }
