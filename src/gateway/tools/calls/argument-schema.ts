@@ -106,7 +106,7 @@ const isSmall = (pattern: string): boolean =>
   pattern.length <= patternMaxChars && instructionsOf(pattern) <= instructionsMax && rangeCharsOf(pattern) <= rangeCharsMax
 
 /** What a check of patterns needs: the compiled ones, and `step`, which runs before each match and may throw to end the check. */
-export interface PatternCheck {
+interface PatternCheck {
   readonly known: Map<string, RE2JS | null>
   step(): void
 }
