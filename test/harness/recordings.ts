@@ -127,12 +127,13 @@ export function webmOf(seconds: number, live = false): Buffer {
   return Buffer.concat([head, live ? Buffer.concat([openElement('18538067'), inside]) : element('18538067', inside)])
 }
 
-/** Matroska with one packet, whose codec has this name. */
-export function webmWithPacket(codec: string, packet: Buffer): Buffer {
+/** Matroska with a packet, once or several times, whose codec has this name. */
+export function webmWithPacket(codec: string, packet: Buffer, times = 1): Buffer {
   const head = element('1a45dfa3', element('4282', text('matroska')))
   const info = element('1549a966', element('2ad7b1', u32(1_000_000)))
   const track = element('ae', Buffer.concat([element('d7', bytes(1)), element('83', bytes(2)), element('86', text(codec))]))
-  const cluster = element('1f43b675', Buffer.concat([element('e7', u32(0)), element('a3', Buffer.concat([bytes(0x81), u16(0), bytes(0x80), packet]))]))
+  const block = element('a3', Buffer.concat([bytes(0x81), u16(0), bytes(0x80), packet]))
+  const cluster = element('1f43b675', Buffer.concat([element('e7', u32(0)), ...Array.from({ length: times }, () => block)]))
   return Buffer.concat([head, element('18538067', Buffer.concat([info, element('1654ae6b', track), cluster]))])
 }
 

@@ -109,6 +109,22 @@ describe.each(clients.eras)('in the %s', (_era, connect) => {
     expect(data).toMatchObject({ status: 502, message: expect.stringContaining('more than 8388608 bytes') })
   })
 
+  test('HARD-03 embed refuses a reply of millions of numbers, and compares 64 vectors of 4,096 numbers', async () => {
+    const client = await connect()
+    const input = Array.from({ length: 64 }, (_, index) => `text ${index}`)
+    const reply = (dims: number) => {
+      const data = input.map((_, index) => `{"index":${index},"embedding":[${'1,'.repeat(dims - 1)}${index}]}`)
+      return { body: `{"data":[${data.join()}],"usage":{"prompt_tokens":1,"total_tokens":1}}`, headers: { 'content-type': 'application/json' } }
+    }
+    app.alpha.script([reply(62_000), reply(4096), reply(4096), reply(2048)])
+    const embed = async (more: object = {}) => (await client.call('embed', { model: 'test-embed', input, ...more })).data
+    expect(await embed()).toMatchObject({ status: 502, message: expect.stringContaining('more than 263168 values') })
+    const made = await embed()
+    expect([made.dims, made.vectors.length, made.truncated, made.similarity[0][0]]).toEqual([4096, 64, true, 1])
+    expect(await embed({ vectors: 'full' })).toMatchObject({ status: 502, message: expect.stringContaining('more than 131072 numbers') })
+    expect((await embed({ vectors: 'full' })).vectors[63][2047]).toBe(63)
+  })
+
   test('embed returns shortened vectors and the similarity of the texts, or whole vectors on request, and is metered', async () => {
     const client = await connect()
     const before = await totals()

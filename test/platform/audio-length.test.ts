@@ -122,6 +122,9 @@ describe('the length of recordings', () => {
     expect((await measure(Buffer.concat([tag, sound]))).seconds).toBe(counted.seconds)
     expect((await measure(webmWithPacket('A_MPEG/L3', sound))).seconds).toBeGreaterThanOrEqual(counted.seconds - 1)
     expect((await measure(sound)).mostSeconds).toBeGreaterThanOrEqual(Math.floor(sound.length / assumedBytesPerSecond))
+    // A packet of AAC that is longer than any frame holds several frames, so the length follows from the size.
+    expect(await measure(webmWithPacket('A_AAC', Buffer.alloc(300), 10))).toMatchObject({ isRead: true, seconds: 2 })
+    expect(await measure(webmWithPacket('A_AAC', Buffer.alloc(20_000), 10))).toMatchObject({ isRead: false, seconds: 401 })
   })
 
   test('the length of an unreadable file follows from its size', async () => {

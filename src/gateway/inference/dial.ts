@@ -188,15 +188,16 @@ const isEdgeEnd = (thrown: unknown, status: number | null): boolean => (thrown =
  * Returns what the silence of a provider that bills the operator means, or null when the error is another one. A provider is at work when it was asked for
  * more than can come in time, or has begun a stream of a model that thinks unseen. Otherwise it is taken for one that hangs, although it may have made the reply.
  */
-function silenceOf(code: string, kind: Kind, request: ParsedRequest, { byok, route, model }: Attempt, { timeouts }: InferenceDeps): 'at work' | 'hangs' | null {
+function silenceOf(code: string, kind: Kind, request: ParsedRequest, attempt: Attempt, { timeouts }: InferenceDeps): 'at work' | 'hangs' | null {
+  const { byok, route, model } = attempt
   if (byok || route.provider.userGiven === true) return null
   switch (code) {
     case 'UND_ERR_HEADERS_TIMEOUT':
-      return replyWait(kind, request, model, timeouts)?.isShort === true ? 'at work' : 'hangs'
+      return replyWait(kind, request, attempt, timeouts)?.isShort === true ? 'at work' : 'hangs'
     case 'UND_ERR_BODY_TIMEOUT':
       return request.stream && kind.hasOutput && thinksUnseen(request, model) ? 'at work' : 'hangs'
     case edgeEnd: {
-      const wait = replyWait(kind, request, model, timeouts)
+      const wait = replyWait(kind, request, attempt, timeouts)
       return wait === null ? null : wait.isShort ? 'at work' : 'hangs'
     }
     default:

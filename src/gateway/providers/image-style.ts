@@ -28,6 +28,8 @@ export type ImageOutcome =
 export interface ImageReply {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly bytes: Buffer
+  /** The JSON object in the bytes, when the caller has parsed it: null without one within the bounds. Absent when nobody has parsed the bytes. */
+  readonly object?: Readonly<Record<string, unknown>> | null
 }
 
 export interface ImageStyle {
@@ -58,8 +60,8 @@ export function madeOf(images: readonly MadeImage[]): ImageOutcome {
 }
 
 /** Returns the reply as a JSON object. Returns null if it is not one, or exceeds the bounds. */
-export function objectOf({ bytes }: ImageReply): Readonly<Record<string, unknown>> | null {
-  return objectOfBytes(bytes)
+export function objectOf({ bytes, object }: ImageReply): Readonly<Record<string, unknown>> | null {
+  return object === undefined ? objectOfBytes(bytes) : object
 }
 
 /** Returns the value if it is a JSON object, else null. */

@@ -1,23 +1,38 @@
 import { z } from 'zod'
+import { pieceTurn } from '../../gateway/wire/json/json-body.ts'
+import { operatorBounds } from '../../gateway/wire/json/json-bounds.ts'
 import { brHeader } from '../../gateway/wire/response-headers.ts'
 import { Reply } from '../../platform/endpoint.ts'
 import { fail, type GatewayError } from '../../platform/errors.ts'
 import type { McpRows } from '../mcp-rows.ts'
 import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { rowTool, type Tool, type ToolResult } from './toolbox/tool.ts'
-import { providerAnswer } from './toolbox/tool-errors.ts'
+import { providerAnswerInTurns } from './toolbox/tool-errors.ts'
 
 const inputsMax = 64
-/** Maximum size of a reply that is read. 64 vectors of 4,096 numbers take less. The whole reply is checked and compared in one turn of the event loop. */
+/** Maximum size of a reply that is read. 64 vectors of 4,096 numbers take less. */
 const replyMaxBytes = 8 * 1024 * 1024
+/** Maximum number of numbers of all vectors together: 64 vectors of 4,096 numbers. */
+const numbersMax = 262_144
+/** Maximum number of numbers of an answer with whole vectors. They are written in one turn of the event loop. */
+const fullNumbersMax = 131_072
+/** A comparison of more numbers takes turns of the event loop. */
+const lightNumbers = 16_384
+/** The bounds of a reply. A vector and each of its numbers are values, and the rest has a few for each vector. */
+const replyBounds = { ...operatorBounds, valuesMax: numbersMax + 1024 }
 /** How many numbers of each vector a shortened answer contains. */
 const previewNumbers = 8
 /** Maximum number of characters of an input that the text of the answer repeats. */
 const quotedChars = 40
 
+/** One native loop, because a schema takes many times longer for each number. */
+function isVector(value: unknown): boolean {
+  return Array.isArray(value) && value.every(Number.isFinite)
+}
+
 const replyShape = z.looseObject({
   model: z.string().nullish(),
-  data: z.array(z.looseObject({ index: z.number().int().optional(), embedding: z.array(z.number()) })).min(1),
+  data: z.array(z.looseObject({ index: z.number().int().optional(), embedding: z.custom<readonly number[]>(isVector) })).min(1),
   usage: z.looseObject({ prompt_tokens: z.number(), total_tokens: z.number() }).nullish(),
 })
 
@@ -59,10 +74,10 @@ export function embedTool(row: McpRows['embeddings']): Tool {
   })
 }
 
-function resultOf(value: unknown, inputs: readonly string[], asked: string, isFull: boolean): ToolResult {
+async function resultOf(value: unknown, inputs: readonly string[], asked: string, isFull: boolean): Promise<ToolResult> {
   if (value instanceof Reply && value.body.kind === 'bytes' && value.body.bytes.byteLength > replyMaxBytes)
     throw unusable(`more than ${replyMaxBytes} bytes. Ask for fewer texts or dimensions`)
-  const { model: said, data, usage } = providerAnswer(replyShape, value)
+  const { model: said, data, usage } = await providerAnswerInTurns(replyShape, value, replyBounds)
   // Every vector is compared with every other one, so a reply with more or fewer vectors than requested is refused.
   if (data.length !== inputs.length) throw unusable(`${counted(data.length, 'vector')} for ${counted(inputs.length, 'text')}`)
   const model = said ?? asked
@@ -70,10 +85,13 @@ function resultOf(value: unknown, inputs: readonly string[], asked: string, isFu
   const vectors = data.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
   const dims = vectors[0]?.length ?? 0
   if (vectors.some(({ length }) => length !== dims)) throw unusable('vectors of different lengths')
+  const numbers = dims * vectors.length
+  if (numbers > numbersMax) throw unusable(`more than ${numbersMax} numbers. Ask for fewer texts or dimensions`)
+  if (isFull && numbers > fullNumbersMax) throw unusable(`more than ${fullNumbersMax} numbers. Ask for fewer texts or dimensions, or for short vectors`)
   const truncated = !isFull && dims > previewNumbers
   const provider = headers[brHeader.provider] ?? null
   const cost = headers[brHeader.costInr]
-  const similarity = vectors.length > 1 ? similarityOf(vectors) : null
+  const similarity = vectors.length > 1 ? await similarityOf(vectors, numbers > lightNumbers) : null
   const head = line(
     `${counted(vectors.length, 'vector')} of ${counted(dims, 'dimension')}`,
     provider === null ? model : `${model} at ${provider}`,
@@ -97,15 +115,19 @@ function resultOf(value: unknown, inputs: readonly string[], asked: string, isFu
 
 const unusable = (what: string): GatewayError => fail('all_routes_failed', { message: `The provider answered with ${what}.` })
 
-/** Returns cosines with three digits. A vector of zeros has the cosine 0. Each pair is calculated once. */
-function similarityOf(vectors: readonly (readonly number[])[]): number[][] {
+/** Returns cosines with three digits. A vector of zeros has the cosine 0. Each pair is calculated once. `inTurns`: each vector takes a turn of the event loop. */
+async function similarityOf(vectors: readonly (readonly number[])[], inTurns: boolean): Promise<number[][]> {
   const lengths = vectors.map(vector => Math.sqrt(dot(vector, vector)))
-  const half = vectors.map((a, i) =>
-    vectors.slice(0, i + 1).map((b, j) => {
-      const scale = (lengths[i] ?? 0) * (lengths[j] ?? 0)
-      return scale === 0 ? 0 : Math.round((dot(a, b) / scale) * 1000) / 1000
-    }),
-  )
+  const half: number[][] = []
+  for (const [i, a] of vectors.entries()) {
+    if (inTurns) await pieceTurn()
+    half.push(
+      vectors.slice(0, i + 1).map((b, j) => {
+        const scale = (lengths[i] ?? 0) * (lengths[j] ?? 0)
+        return scale === 0 ? 0 : Math.round((dot(a, b) / scale) * 1000) / 1000
+      }),
+    )
+  }
   return vectors.map((_, i) => vectors.map((__, j) => half[Math.max(i, j)]?.[Math.min(i, j)] ?? 0))
 }
 

@@ -6,7 +6,7 @@ import { fail } from '../../platform/errors.ts'
 import type { McpRows } from '../mcp-rows.ts'
 import { counted, line, rupees } from './toolbox/text-lines.ts'
 import { type ContentBlock, customTool, type Tool, type ToolContext, type ToolResult } from './toolbox/tool.ts'
-import { providerAnswer } from './toolbox/tool-errors.ts'
+import { providerAnswerInTurns } from './toolbox/tool-errors.ts'
 
 /** Maximum size of a picture in base64 characters. A larger picture is returned as a link if it has one. Clients refuse messages of many megabytes. */
 const blockMaxChars = 4 * 1024 * 1024
@@ -76,7 +76,7 @@ async function draw(row: McpRows['generateImages'], args: Wanted, context: ToolC
       model = tried
     }
     const value = await context.invoker.call(row, { body: Buffer.from(JSON.stringify(body)) }, { ...context.call, onRoute })
-    return resultOf(value, model ?? '', context.call.requestId)
+    return await resultOf(value, model ?? '', context.call.requestId)
   } finally {
     stop()
   }
@@ -96,9 +96,9 @@ function saying({ report, clock }: ToolContext): () => void {
   return () => stop()
 }
 
-function resultOf(value: unknown, model: string, requestId: string): ToolResult {
+async function resultOf(value: unknown, model: string, requestId: string): Promise<ToolResult> {
   const headers = value instanceof Reply ? value.headers : {}
-  const { data, br_sangam: panel } = providerAnswer(replyShape, value)
+  const { data, br_sangam: panel } = await providerAnswerInTurns(replyShape, value)
   const drawn = data.map(pictureOf)
   const cost = headers[brHeader.costInr]
   const provider = headers[brHeader.provider] ?? null

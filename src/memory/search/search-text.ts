@@ -1,7 +1,7 @@
 /** Finds lines in a text, for a plain text or a regular expression whose cost is bounded. The functions are pure. */
 import { RE2JS } from 're2js'
 import { fail } from '../../platform/errors.ts'
-import { instructionsMax, instructionsOf, rangeCharsMax, rangeCharsOf } from './search-cost.ts'
+import { instructionsMax, instructionsOf, rangeCharsMax, rangeCharsOf } from '../../platform/security/pattern-cost.ts'
 
 /** A line that matches. */
 export interface FoundLine {

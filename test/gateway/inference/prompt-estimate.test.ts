@@ -170,7 +170,7 @@ const free = {
 const attemptOf = (more: { dialect?: string; upstreamModel?: string; contextLength?: number; price?: Partial<RoutePrice> } = {}): Attempt =>
   ({
     route: {
-      provider: { id: 'p' },
+      provider: { id: 'p', quirks: [] },
       dialect: more.dialect ?? 'openai',
       upstreamModel: more.upstreamModel ?? 'm',
       contextLength: more.contextLength ?? 200_000,

@@ -116,7 +116,7 @@ describe('the cost of a call', () => {
         const parsed = asked as unknown as Parameters<typeof holdOf>[1]
         const { needUinr, worstUinr } = holdOf(chatKind, parsed, plan)
         expect(needUinr <= worstUinr).toBe(true)
-        expect(firstHoldTokens(chatKind, asked, model)).toBeGreaterThan(0)
+        expect(firstHoldTokens(chatKind, asked, attemptOf(price, model))).toBeGreaterThan(0)
         const most = asked.maxTokens ?? (model.maxOutputTokens === null ? null : model.maxOutputTokens * asked.answers)
         if (most === null) return
         const used = cappedAt(plainUsage(asked.promptTokens, Math.min(completionTokens, most)), asked.maxTokens)

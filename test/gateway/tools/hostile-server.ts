@@ -24,6 +24,7 @@ export type HostileMode =
   | 'huge'
   | 'gzip'
   | 'deep'
+  | 'many-values'
   | 'wrong-id'
   | 'two-answers'
   | 'no-answer'
@@ -124,6 +125,9 @@ function misbehave(mode: HostileMode, id: unknown, response: ServerResponse): vo
       json(
         `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":"complete","content":[],"structuredContent":${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}}}`,
       )
+      return
+    case 'many-values':
+      json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":"complete","content":[],"structuredContent":[${'[],'.repeat(200_000)}[]]}}`)
       return
     case 'wrong-id':
       json(answerTo('another'))

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { lookAhead } from '../../../src/gateway/wire/json/json-body.ts'
 import { hasDoubles } from '../../../src/gateway/wire/json/json-doubles.ts'
-import { editMembers, membersInTurns, topLevelMembers } from '../../../src/gateway/wire/json/json-members.ts'
+import { editMembers, type JsonMember, membersInTurns, topLevelMembers } from '../../../src/gateway/wire/json/json-members.ts'
+import { inferenceBounds } from '../../../src/gateway/wire/json/json-scan.ts'
 
 const edit = (text: string, edits: Record<string, string | undefined>): string => editMembers(Buffer.from(text), new Map(Object.entries(edits))).toString()
 
@@ -69,4 +71,44 @@ test('an edit of one member keeps all other members of any object', () => {
       expect(JSON.parse(editMembers(bytes, new Map([[first, undefined]])).toString())).toEqual(rest)
     }),
   )
+})
+
+test('the scan of a long body knows its members, and edits of edits give the same bytes as with a search', async () => {
+  const places = (members: readonly JsonMember[]) => members.map(({ name, start, valueStart, end }) => ({ name, start, valueStart, end }))
+  const texts = fc.dictionary(fc.constantFrom('pad', 'same', 'model', 'a', '\u{1f511}"'), fc.option(fc.jsonValue(), { nil: undefined }))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.dictionary(fc.string(), fc.jsonValue()),
+      fc.array(texts, { maxLength: 3 }),
+      fc.constantFrom(undefined, 2),
+      async (value, edits, space) => {
+        const more = JSON.stringify({ same: { a: [1] }, ...value, '': 1 }, null, space).slice(1)
+        const text = `{ "model" : 1, "pad" :\n"${'x\\":'.repeat(15_000)}" ,"same":[{"b":{}}],"\\u0061":2, ${more}  `
+        let scanned: Buffer = Buffer.from(text)
+        await lookAhead(scanned, inferenceBounds)
+        let searched: Buffer = Buffer.from(text)
+        for (const each of edits) {
+          const changes = new Map(Object.entries(each).map(([name, made]) => [name, made === undefined ? undefined : JSON.stringify(made)]))
+          scanned = editMembers(scanned, changes)
+          searched = editMembers(searched, changes)
+          expect(scanned.equals(searched)).toBe(true)
+        }
+        expect(places(topLevelMembers(scanned))).toEqual(places(topLevelMembers(Buffer.from(searched))))
+        const parsed = JSON.parse(searched.toString())
+        expect(hasDoubles(scanned, parsed)).toBe(hasDoubles(Buffer.from(searched), parsed))
+      },
+    ),
+  )
+})
+
+test('members are known wherever the pieces of a scan end', async () => {
+  const members = Array.from({ length: 9000 }, (_, index) => `"name ${index}\\"" : [${index}, {"a":"${'é:,'.repeat(8)}"}]`).join(' ,\n')
+  for (let shift = 0; shift < 64; shift += 5) {
+    const text = `${' '.repeat(shift)}{${members}}`
+    const scanned = Buffer.from(text)
+    await lookAhead(scanned, inferenceBounds)
+    const bare = ({ name, start, valueStart, end }: JsonMember) => [name, start, valueStart, end]
+    expect(topLevelMembers(scanned).map(bare)).toEqual(topLevelMembers(Buffer.from(text)).map(bare))
+    expect(hasDoubles(scanned, JSON.parse(text))).toBe(false)
+  }
 })

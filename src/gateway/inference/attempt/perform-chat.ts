@@ -109,7 +109,7 @@ function withDropped(
 /** Sends the request and reads the reply. It is no async function, because those cost more than one `then`. */
 function exchange(outgoing: UpstreamRequest, attemptContext: AttemptContext): Promise<Performed> {
   const { attempt, context } = attemptContext
-  const wait = replyWait(context.kind, context.request, attempt.model, context.deps.timeouts)
+  const wait = replyWait(context.kind, context.request, attempt, context.deps.timeouts)
   return send(attempt, outgoing, context.signal, context.deps, wait?.ms).then(reply => received(reply, attemptContext))
 }
 

@@ -11,7 +11,7 @@ import type { Provider } from '../../providers/provider.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The most http addresses of a request that are compared with those of the provider. */
+/** The most http addresses of a request that are compared with those of the provider, and of addresses with white space. */
 const addressesMax = 2000
 
 /** The provider whose stored content is refused, and the number of addresses that were compared so far. */
@@ -124,7 +124,7 @@ const headMaxChars = 1024
 function isStoredAddress(address: unknown, store: Store): boolean {
   if (typeof address !== 'string') return false
   // Readers of addresses ignore white space, so white space must not hide a scheme. For data, which may be long, the beginning is enough.
-  const head = address.slice(0, headMaxChars).replace(/\s+/g, '')
+  const head = withoutSpace(address.slice(0, headMaxChars), store)
   if (!/^https?:/i.test(head)) return /^[a-z][a-z0-9+.-]*:\/\//i.test(head)
   store.count()
   const start = /^https?:[\\/]*[^\\/?#]+(?=[\\/?#])/i.exec(head)?.[0]
@@ -132,6 +132,13 @@ function isStoredAddress(address: unknown, store: Store): boolean {
   const read = urlOf(start ?? head)
   // The provider may be able to read an address that cannot be read here.
   return read === null || store.has(read)
+}
+
+/** Removes white space. An address with white space counts, because removing it takes as long as comparing a host. */
+function withoutSpace(head: string, store: Store): string {
+  if (!/\s/.test(head)) return head
+  store.count()
+  return head.replace(/\s+/g, '')
 }
 
 function urlOf(text: string): URL | null {

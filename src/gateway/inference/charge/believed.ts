@@ -6,8 +6,8 @@ import type { Attempt } from '../../routing/plan.ts'
 import { bytesPerToken, type TokenUsage } from '../../wire/usage.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { windowTokensOf } from '../prompt-most.ts'
-import { cappedAt, tokensOfChars } from './estimate.ts'
-import { thinksUnseen } from './thinks-unseen.ts'
+import { cappedAt, outputCeiling, tokensOfChars } from './estimate.ts'
+import { limitExcludesThinking, thinksUnseen } from './thinks-unseen.ts'
 
 /** A prompt has at most one token for each byte, and one estimated token covers three bytes. The slack is for text that the provider adds. */
 const promptFactor = 4
@@ -48,7 +48,7 @@ export function usageBoundsOf(request: ParsedRequest, attempt: Attempt, hasOutpu
   const readTokens = promptTokens - (promptMedia?.tokens ?? 0) - (promptUnreadTokens ?? 0)
   const textMin = Math.max(0, Math.ceil((readTokens * bytesPerToken - tellingSlackChars) / charsPerTokenMax))
   const promptMinTokens = byok ? Math.min(1, textMin) : textMin
-  const limitTokens = thinksBeyondLimit(attempt) ? null : maxTokens
+  const limitTokens = limitExcludesThinking(attempt) ? null : maxTokens
   const outputMaxTokens = hasOutput ? (limitTokens ?? (model.maxOutputTokens ?? windowTokens) * answers) : 0
   return {
     promptTokens,
@@ -61,13 +61,14 @@ export function usageBoundsOf(request: ParsedRequest, attempt: Attempt, hasOutpu
   }
 }
 
-/** True when the limit of the provider bounds the answer only, and thinking comes beside it. */
-const thinksBeyondLimit = ({ route: { provider } }: Attempt): boolean => provider.quirks.includes('limit-excludes-thinking')
-
-/** Limits output to what the caller asked for. A provider whose limit excludes thinking bills the thinking beside it (decision 0767). */
-export function charged(tokens: TokenUsage, { maxTokens }: Pick<ParsedRequest, 'maxTokens'>, attempt: Attempt | null): TokenUsage {
-  if (maxTokens === null || attempt === null || !thinksBeyondLimit(attempt)) return cappedAt(tokens, maxTokens)
-  return cappedAt(tokens, maxTokens + tokens.reasoningTokens)
+/**
+ * Limits output to what the caller asked for. A provider whose limit excludes thinking bills the thinking beside it (decision 0767). It is charged up to the
+ * amount that a strict budget holds for.
+ */
+export function charged(tokens: TokenUsage, request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'asksThought'>, attempt: Attempt | null): TokenUsage {
+  const { maxTokens } = request
+  if (maxTokens === null || attempt === null || !limitExcludesThinking(attempt)) return cappedAt(tokens, maxTokens)
+  return cappedAt(tokens, Math.min(maxTokens + tokens.reasoningTokens, outputCeiling(request, attempt)))
 }
 
 /** Returns the most tokens of a `prediction`. Tokens that the model rejects are charged as output, but the caller does not see them. */

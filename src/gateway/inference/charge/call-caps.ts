@@ -12,6 +12,7 @@ import type { ParsedRequest } from '../kinds/request.ts'
 import { promptTokensMost } from '../prompt-most.ts'
 import { firstHoldTokens, heldUsage, holdOf, lastAnswerTokens, outputCeiling } from './estimate.ts'
 import { outputTokensFor } from './price.ts'
+import { thinksBesideLimit } from './thinks-unseen.ts'
 
 /**
  * Returns the request within the caps. A prompt above a limit of tokens a minute is refused, because no minute has room for it. A request with `max_tokens` is unchanged or refused. A request without it gets as `max_tokens` the most
@@ -51,7 +52,7 @@ function tokensLeft(request: ParsedRequest, plan: Plan, policies: readonly CallP
  */
 export function withinStrictHold(kind: Kind, request: ParsedRequest, plan: Plan, heldUinr: bigint | null): ParsedRequest {
   if (heldUinr === null || !kind.hasOutput || request.maxTokens !== null) return request
-  const ceilings = plan.attempts.map(({ model }) => outputCeiling(request, model))
+  const ceilings = plan.attempts.map(attempt => outputCeiling(request, attempt))
   return withMaxTokens(request, Math.min(tokensFor(heldUinr, request, plan), ...ceilings))
 }
 
@@ -64,11 +65,11 @@ export function withinBalance(kind: Kind, request: ParsedRequest, plan: Plan, le
   if (leftUinr === null) return request
   const debited = plan.attempts.filter(({ byok }) => !byok)
   if (!kind.hasOutput) return withinImages(kind, request, { ...plan, attempts: debited }, leftUinr)
-  const ceilings = debited.map(({ model }) => outputCeiling(request, model))
+  const ceilings = debited.map(attempt => outputCeiling(request, attempt))
   const leastTokens = Math.max(...debited.map(({ model }) => lastAnswerTokens(model)))
   const mostTokens = Math.max(leastTokens, tokensFor(leftUinr, request, { attempts: debited }))
   // The balance refuses the extensions of a stream, so only its first hold can be too large.
-  const longest = request.stream ? debited.map(({ model }) => firstHoldTokens(kind, request, model)) : ceilings
+  const longest = request.stream ? debited.map(attempt => firstHoldTokens(kind, request, attempt)) : ceilings
   return longest.every(tokens => tokens <= mostTokens) ? request : withMaxTokens(request, Math.min(mostTokens, ...ceilings))
 }
 
@@ -115,7 +116,9 @@ function tooLong({ owner }: CallPolicy, cap: number, request: ParsedRequest): Ga
 }
 
 function tooDear({ owner }: CallPolicy, cap: bigint, kind: Kind, request: ParsedRequest, plan: Plan): GatewayError {
-  const fits = kind.hasOutput ? Math.floor(tokensFor(cap, request, plan) / request.answers) : 0
+  // A lower limit does not help where thinking comes beside it.
+  const isBound = kind.hasOutput && !plan.attempts.some(attempt => thinksBesideLimit(request, attempt))
+  const fits = isBound ? Math.floor(tokensFor(cap, request, plan) / request.answers) : 0
   const send = fits >= 1 ? `Send max_tokens of at most ${fits}, a shorter prompt, or a cheaper model.` : 'Send less input, or choose a cheaper model.'
   return fail('call_cap_exceeded', {
     message: `One call of this ${owner} may cost at most ₹${inrFromUinr(cap)} (max_cost_inr_per_call); this one could cost ₹${inrFromUinr(holdOf(kind, request, plan).worstUinr)} on its dearest route. ${send} No provider was called.`,

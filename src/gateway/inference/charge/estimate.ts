@@ -3,10 +3,10 @@ import type { Attempt, Plan } from '../../routing/plan.ts'
 import { plainUsage, type TokenUsage } from '../../wire/usage.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
-import { audioTokensHeld, promptTokensMost } from '../prompt-most.ts'
+import { audioTokensHeld, promptTokensMost, windowTokensOf } from '../prompt-most.ts'
 import { asksLongCache } from './cache-time.ts'
 import { priceHeld } from './price.ts'
-import { thinksUnseen } from './thinks-unseen.ts'
+import { thinksBesideLimit, thinksUnseen } from './thinks-unseen.ts'
 
 /** The output tokens in the first hold of a stream. The hold is extended while the stream runs. */
 export const firstStreamSliceTokens = 256
@@ -55,32 +55,47 @@ export function cappedAt(tokens: TokenUsage, maxTokens: number | null): TokenUsa
   return maxTokens === null || tokens.completionTokens <= maxTokens ? tokens : { ...tokens, completionTokens: maxTokens }
 }
 
-/** Returns the most output tokens that a strict budget holds for: the limit of the request, or else the most that the model can write for each answer. */
-export function outputCeiling({ maxTokens, answers }: Pick<ParsedRequest, 'maxTokens' | 'answers'>, model: Pick<Model, 'maxOutputTokens'>): number {
-  return maxTokens ?? (model.maxOutputTokens ?? oneShotHoldMaxTokens) * answers
+/** The attempt for which tokens are computed. */
+type Serving = Pick<Attempt, 'route' | 'model'>
+
+/**
+ * Returns the most output tokens that a strict budget holds for: the limit of the request, or else the most that the model can write for each answer. Where
+ * thinking comes beside the limit, it is the most that the model can write in any case.
+ */
+export function outputCeiling(request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'asksThought'>, attempt: Serving): number {
+  const { maxTokens, answers } = request
+  const { maxOutputTokens } = attempt.model
+  if (thinksBesideLimit(request, attempt)) return Math.max(maxTokens ?? 0, (maxOutputTokens ?? windowTokensOf(attempt)) * answers)
+  return maxTokens ?? (maxOutputTokens ?? oneShotHoldMaxTokens) * answers
 }
+
+/** Returns the most output tokens that a provider can have made for a request. Infinity when neither the request nor the model has a limit. */
+export function writtenMost(request: Parameters<typeof outputCeiling>[0], attempt: Serving | null): number {
+  if (attempt !== null && request.maxTokens !== null) return outputCeiling(request, attempt)
+  return request.maxTokens ?? (attempt?.model.maxOutputTokens ?? Number.POSITIVE_INFINITY) * request.answers
+}
+
+/** Returns the limit of a stream's hold, or null without a limit in the request. */
+export const streamCeiling = (request: Parameters<typeof outputCeiling>[0], attempt: Serving): number | null =>
+  request.maxTokens === null ? null : outputCeiling(request, attempt)
 
 /** Returns the output tokens in the hold before the dial. Each of several answers may be as long as a single one. */
 export function firstHoldTokens(
   kind: Pick<Kind, 'hasOutput'>,
   request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'stream' | 'asksThought'>,
-  model: Pick<Model, 'maxOutputTokens' | 'reasoning'>,
+  attempt: Serving,
   stream = request.stream,
 ): number {
   if (!kind.hasOutput) return 0
-  const ceiling = outputCeiling(request, model)
-  if (thinksUnseen(request, model)) return Math.min(ceiling, reasoningHoldTokens * request.answers)
+  const ceiling = outputCeiling(request, attempt)
+  if (thinksUnseen(request, attempt.model)) return Math.min(ceiling, reasoningHoldTokens * request.answers)
   return Math.min(ceiling, stream ? firstStreamSliceTokens : oneShotHoldMaxTokens * request.answers)
 }
 
 /** Returns the output tokens of a short answer. Hidden thinking comes before the answer, so a short answer of such a model needs its whole first hold. */
-function shortAnswerTokens(
-  kind: Parameters<typeof firstHoldTokens>[0],
-  request: Parameters<typeof firstHoldTokens>[1],
-  model: Parameters<typeof firstHoldTokens>[2],
-): number {
-  const heldTokens = firstHoldTokens(kind, request, model)
-  return thinksUnseen(request, model) ? heldTokens : Math.min(heldTokens, firstStreamSliceTokens * request.answers)
+function shortAnswerTokens(kind: Parameters<typeof firstHoldTokens>[0], request: Parameters<typeof firstHoldTokens>[1], attempt: Serving): number {
+  const heldTokens = firstHoldTokens(kind, request, attempt)
+  return thinksUnseen(request, attempt.model) ? heldTokens : Math.min(heldTokens, firstStreamSliceTokens * request.answers)
 }
 
 /**
@@ -112,6 +127,17 @@ export interface CallHold {
   readonly outputTokens: number
 }
 
+/** Returns the price of a short answer. No limit shortens thinking that comes beside it, so the least is then the worst case. */
+function leastOf(
+  kind: Kind,
+  request: ParsedRequest,
+  attempt: Attempt,
+  { mostTokens, need, worst }: { readonly mostTokens: number; readonly need: bigint; readonly worst: bigint },
+): bigint {
+  if (request.maxTokens !== null) return need
+  return thinksBesideLimit(request, attempt) ? worst : costOf(attempt, request, mostTokens, shortAnswerTokens(kind, request, attempt))
+}
+
 /** Returns the amounts that a call holds before its dial. */
 export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold {
   let needUinr = 0n
@@ -121,12 +147,12 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold
   let outputTokens = 0
   // Each attempt counts with the limits of its own model.
   for (const attempt of plan.attempts) {
-    const needTokens = firstHoldTokens(kind, request, attempt.model)
-    const worstTokens = kind.hasOutput ? outputCeiling(request, attempt.model) : 0
+    const needTokens = firstHoldTokens(kind, request, attempt)
+    const worstTokens = kind.hasOutput ? outputCeiling(request, attempt) : 0
     const mostTokens = promptTokensMost(request, attempt)
     const need = costOf(attempt, request, request.promptTokens, needTokens)
     const worst = worstTokens === needTokens && mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, worstTokens)
-    const least = request.maxTokens === null ? costOf(attempt, request, mostTokens, shortAnswerTokens(kind, request, attempt.model)) : need
+    const least = leastOf(kind, request, attempt, { mostTokens, need, worst })
     // The hold of a stream is extended while it runs. A whole reply can come to its worst case, and the balance is money of the operator.
     const debit = request.stream ? costOf(attempt, request, mostTokens, needTokens) : worst
     if (need > needUinr) needUinr = need

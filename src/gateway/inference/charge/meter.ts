@@ -16,7 +16,7 @@ import { readOnMs } from '../leaving/departures.ts'
 import { withSound } from '../prompt-most.ts'
 import { charged } from './believed.ts'
 import { withCacheTime } from './cache-time.ts'
-import { firstHoldTokens, heldUsage, measuredTokensPerSecondMost, unseenTokensOf, unseenTokensPerSecond } from './estimate.ts'
+import { firstHoldTokens, heldUsage, measuredTokensPerSecondMost, streamCeiling, unseenTokensOf, unseenTokensPerSecond, writtenMost } from './estimate.ts'
 import { outputTokensFor, priceHeld, priceLeft, priceTokens } from './price.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
@@ -328,9 +328,10 @@ export class Meter {
 
   /** Returns the output tokens that the hold covers beyond the given ones. Infinity when the hold covers the whole limit of the request. */
   #roomTokens(outputTokens: number): number {
-    const { promptTokens, maxTokens } = this.request
-    const covered = this.coveredTokens(promptTokens)
-    return maxTokens !== null && covered >= maxTokens ? Number.POSITIVE_INFINITY : covered - outputTokens
+    const { request } = this
+    const covered = this.coveredTokens(request.promptTokens)
+    const ceiling = this.#attempt === null ? request.maxTokens : streamCeiling(request, this.#attempt)
+    return ceiling !== null && covered >= ceiling ? Number.POSITIVE_INFINITY : covered - outputTokens
   }
 
   /** Extends the hold to cover this usage on the route that serves the call. Returns false when a budget refuses. */
@@ -401,7 +402,7 @@ export class Meter {
     if (!this.#isWorking || attempt === null) return this.settleFailed(status, outcome, true)
     const { kind } = this.#input
     const { request } = this
-    if (isUnknown) return this.settle(abandonedUsage(request, firstHoldTokens(kind, request, attempt.model), true), true, outcome, status)
+    if (isUnknown) return this.settle(abandonedUsage(request, firstHoldTokens(kind, request, attempt), true), true, outcome, status)
     return this.settleGuess(this.#abandoned(), outcome, status)
   }
 
@@ -415,7 +416,7 @@ export class Meter {
     const { kind } = this.#input
     const { request } = this
     const { promptTokens, media } = request
-    const tokens = reported ?? plainUsage(promptTokens, firstHoldTokens(kind, request, attempt.model, false))
+    const tokens = reported ?? plainUsage(promptTokens, firstHoldTokens(kind, request, attempt, false))
     return this.settle(media === undefined ? tokens : { ...tokens, media }, reported === null, 'failed', status)
   }
 
@@ -426,8 +427,7 @@ export class Meter {
   #abandoned(): TokenUsage {
     const { request } = this
     if (request.stream) return abandonedUsage(request, this.withinHold(this.unseenTokens))
-    const most = request.maxTokens ?? (this.#attempt?.model.maxOutputTokens ?? Number.POSITIVE_INFINITY) * request.answers
-    return abandonedUsage(request, Math.min(this.unseenTokens, most))
+    return abandonedUsage(request, Math.min(this.unseenTokens, writtenMost(request, this.#attempt)))
   }
 
   /** Settles a guess. The hold is first extended to it, and it is charged as far as the budgets cover it. Decision 0504 gives the reasons. */

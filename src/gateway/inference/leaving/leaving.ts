@@ -5,7 +5,7 @@
 import { CallCutError, type CallOwners } from '../../../platform/loop/inflight.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import type { Attempt, Plan } from '../../routing/plan.ts'
-import { firstHoldTokens } from '../charge/estimate.ts'
+import { firstHoldTokens, streamCeiling } from '../charge/estimate.ts'
 import type { ChargedAgent, Meter } from '../charge/meter.ts'
 import { thinksUnseen } from '../charge/thinks-unseen.ts'
 import type { InferenceDeps } from '../deps.ts'
@@ -135,6 +135,6 @@ function followStream(departure: Departure, answer: StreamAnswer, charging: Char
 /** Returns the hold of a stream. For a model with hidden thinking it also covers the thinking before the first chunk. */
 function streamHoldOf({ attempt }: StreamAnswer, { kind, meter }: LeavableCall, { clock }: Pick<InferenceDeps, 'clock'>): StreamHold {
   const { request } = meter
-  const { promptTokens, maxTokens } = request
-  return new StreamHold(meter, clock, promptTokens, firstHoldTokens(kind, request, attempt.model), maxTokens, meter.unseenTokens)
+  const firstTokens = firstHoldTokens(kind, request, attempt)
+  return new StreamHold(meter, clock, request.promptTokens, firstTokens, streamCeiling(request, attempt), meter.unseenTokens)
 }

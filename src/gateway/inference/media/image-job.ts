@@ -6,6 +6,7 @@ import { classifyFailure } from '../../providers/failure.ts'
 import type { ImageOutcome, ImageReply, ImageStyle, Job } from '../../providers/image-style.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Attempt } from '../../routing/plan.ts'
+import { operatorBounds } from '../../wire/json/json-bounds.ts'
 import { readRefusal } from '../attempt/refusals.ts'
 import { send } from '../attempt/send.ts'
 import type { InferenceDeps } from '../deps.ts'
@@ -14,6 +15,7 @@ import type { ClientError, Failed, ReplyHeaders } from '../replies/answer.ts'
 import { decodedReply } from '../replies/decoded-reply.ts'
 import type { ReplyRoom } from '../replies/reply-room.ts'
 import type { ImageRequestOf } from './image-requests.ts'
+import { lightReplyBytes, objectInTurns } from './json-reply.ts'
 
 /** The most polls in a row that may fail because the connection breaks. */
 const brokenLooksMax = 5
@@ -29,6 +31,7 @@ export interface ImageJobContext {
   readonly signal: AbortSignal
   /** The room for the replies of all requests of the attempt. */
   readonly room: ReplyRoom
+  readonly orgId: number
   readonly deps: InferenceDeps
 }
 
@@ -50,7 +53,7 @@ export async function draw(n: number, requestOf: ImageRequestOf, context: ImageJ
   const outgoing = made instanceof Promise ? await made : made
   const reply = decodedReply(await send(attempt, outgoing, signal, deps), attempt.route.provider.userGiven === true)
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
-  const given = await read(reply, room)
+  const given = await read(reply, context)
   const first = style.reply(given, target)
   if (first.kind === 'job') room.giveBack(given.bytes.length)
   const outcome = first.kind === 'job' ? await finish(first.job, context) : first
@@ -61,8 +64,12 @@ export async function draw(n: number, requestOf: ImageRequestOf, context: ImageJ
 const noEnd: Failure = { kind: 'transient', status: null }
 const isSuccess = ({ status }: OutboundReply): boolean => status >= 200 && status < 300
 
-async function read(reply: OutboundReply, room: ReplyRoom): Promise<ImageReply> {
-  return { headers: reply.headers, bytes: await room.read(reply.body) }
+/** Reads a reply. A long one is parsed here, in turns of the event loop. A style parses shorter ones itself. */
+async function read({ headers, body }: OutboundReply, { room, orgId, deps }: ImageJobContext): Promise<ImageReply> {
+  const bytes = await room.read(body)
+  // Some providers answer with the picture itself.
+  const isParsed = bytes.length > lightReplyBytes && !String(headers['content-type'] ?? '').startsWith('image/')
+  return isParsed ? { headers, bytes, object: await objectInTurns(bytes, operatorBounds, { orgId, deps }) } : { headers, bytes }
 }
 
 /** Polls a job until its end. When the job is given up before, the provider is asked to cancel it if its API can. */
@@ -86,13 +93,14 @@ async function finish(job: Job, context: ImageJobContext): Promise<ImageOutcome>
   }
 }
 
-async function look(job: Job, { attempt, style, signal, room, deps }: ImageJobContext): Promise<ImageOutcome> {
+async function look(job: Job, context: ImageJobContext): Promise<ImageOutcome> {
+  const { attempt, style, signal, room, deps } = context
   const reply = decodedReply(
     await send(attempt, { method: 'GET', url: job.url, headers: job.headers }, signal, deps),
     attempt.route.provider.userGiven === true,
   )
   if (isSuccess(reply)) {
-    const given = await read(reply, room)
+    const given = await read(reply, context)
     const outcome = style.poll?.(given) ?? { kind: 'failed', failure: noEnd, message: 'it began a job, which nobody expected' }
     if (outcome.kind === 'pending') room.giveBack(given.bytes.length)
     return outcome

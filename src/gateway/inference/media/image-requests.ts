@@ -3,6 +3,7 @@ import type { Target, UpstreamRequest } from '../../providers/dialect.ts'
 import type { ImageStyle } from '../../providers/image-style.ts'
 import type { ImageParams } from '../../wire/images.ts'
 import { written } from '../attempt/written.ts'
+import { writtenInTurns } from '../attempt/written-slices.ts'
 import type { InferenceDeps } from '../deps.ts'
 
 /** What the requests of one attempt have in common. */
@@ -22,25 +23,21 @@ export type ImageRequestOf = (n: number) => UpstreamRequest | Promise<UpstreamRe
  */
 export function imageRequests(params: ImageParams, context: ImageRequestContext): ImageRequestOf {
   const { style, target, signal, deps } = context
+  const { inTurn } = deps
   const made = new Map<number, UpstreamRequest | Promise<UpstreamRequest>>()
   return n => {
     const known = made.get(n)
     if (known !== undefined) return known
-    const write = (): UpstreamRequest => written(() => style.request({ ...params, n }, target, deps.ids.secret('brigade-', 24)))
-    const request = deps.inTurn === undefined ? write() : inTurns(write, deps.exact !== undefined, deps.inTurn, signal)
+    const secret = (): string => deps.ids.secret('brigade-', 24)
+    const request =
+      inTurn === undefined
+        ? written(() => style.request({ ...params, n }, target, secret()))
+        : writtenInTurns(
+            () => style.request({ ...params, n }, { ...target, writesLater: true }, secret()),
+            deps.exact !== undefined,
+            work => inTurn(work, signal),
+          )
     made.set(n, request)
     return request
   }
-}
-
-/** Writes a heavy request, and encodes it in a turn of its own. A request with numbers to restore is encoded where it is sent. */
-async function inTurns(
-  write: () => UpstreamRequest,
-  isRestored: boolean,
-  inTurn: NonNullable<InferenceDeps['inTurn']>,
-  signal: CancelSignal,
-): Promise<UpstreamRequest> {
-  const request = await inTurn(write, signal)
-  const { body } = request
-  return isRestored || typeof body !== 'string' ? request : inTurn(() => ({ ...request, body: Buffer.from(body) }), signal)
 }

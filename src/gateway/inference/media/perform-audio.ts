@@ -37,7 +37,7 @@ export const performTranscription: Performer = async (attempt, context) => {
   const boundary = `brigade-${deps.ids.uuidv7(deps.clock.nowMs())}`
   const { call, dropped } = withheldTranscription(request.call, attempt)
   const outgoing = written(() => style.transcription(call, targetOf(attempt), boundary))
-  const wait = replyWait(context.kind, request, attempt.model, deps.timeouts)
+  const wait = replyWait(context.kind, request, attempt, deps.timeouts)
   const reply = decodedReply(await send(attempt, outgoing, context.signal, deps, wait?.ms), attempt.route.provider.userGiven === true)
   if (!isSuccess(reply)) return readRefusal(reply, attempt, { failure: classifyFailure }, request)
   const type = typeOf(reply)

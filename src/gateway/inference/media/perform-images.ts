@@ -7,12 +7,13 @@ import type { Attempt } from '../../routing/plan.ts'
 import { isToldPlain } from '../../wire/images.ts'
 import { brHeader, headerValue } from '../../wire/response-headers.ts'
 import { noUsage } from '../../wire/usage.ts'
-import type { Performer } from '../kinds/kind.ts'
+import type { PerformContext, Performer } from '../kinds/kind.ts'
 import { ImagesRequest } from '../kinds/media/images-request.ts'
 import type { ClientError, Failed, Performed, WholeAnswer } from '../replies/answer.ts'
 import { ReplyRoom } from '../replies/reply-room.ts'
 import { type Drawn, draw } from './image-job.ts'
 import { imageRequests } from './image-requests.ts'
+import { jsonInTurns } from './json-reply.ts'
 import { withheldParams } from './withheld-media.ts'
 
 /** The most bytes of all replies of one attempt: four large pictures as base64. */
@@ -42,10 +43,10 @@ export const performImages: Performer = async (attempt, context) => {
     const maxBytes = attempt.route.provider.userGiven === true ? ownRepliesMaxBytes : repliesMaxBytes
     return await deps.heldReplies.run(context.orgId, async held => {
       const room = new ReplyRoom(maxBytes, held)
-      const ends = await Promise.allSettled(batches.map(n => draw(n, requestOf, { attempt, style, target, request, signal, room, deps })))
+      const ends = await Promise.allSettled(batches.map(n => draw(n, requestOf, { attempt, style, target, request, signal, room, orgId: context.orgId, deps })))
       // Pictures that came before the end of the call are made, so they are charged.
       if (context.signal.aborted && !ends.some(isDrawn)) throw context.signal.reason
-      return together(ends, dropped, attempt, request, Math.floor(deps.clock.nowMs() / 1000), deps.images.deadlineMs)
+      return await together(ends, dropped, attempt, request, { ...context, replyBytes: room.keptBytes })
     })
   } finally {
     stop()
@@ -63,6 +64,9 @@ function split(count: number, most: number): number[] {
   return Array.from({ length: Math.ceil(count / most) }, (_, index) => Math.min(most, count - index * most))
 }
 
+/** The context of the results. `replyBytes` is the length of all replies together. */
+type Together = Pick<PerformContext, 'orgId' | 'deps'> & { readonly replyBytes: number }
+
 /**
  * Combines the results of the requests. Drawn pictures count, even when other requests failed. Without any picture, a refusal of the request
  * comes before a failure of the provider.
@@ -72,19 +76,18 @@ function together(
   withheld: readonly string[],
   attempt: Attempt,
   request: ImagesRequest,
-  nowSeconds: number,
-  deadlineMs: number,
-): Performed {
+  context: Together,
+): Performed | Promise<Performed> {
   const drawn = ends.flatMap(end => (end.status === 'fulfilled' ? [end.value] : []))
   const good = drawn.filter(one => one.kind === 'images')
   const [first] = good
-  if (first !== undefined) return { answer: answerOf(good, withheld, attempt, request, nowSeconds), replyHeaders: first.replyHeaders }
+  if (first !== undefined) return answerOf(good, withheld, attempt, request, context).then(answer => ({ answer, replyHeaders: first.replyHeaders }))
   const refusal = drawn.find((one): one is ClientError => one.kind === 'client-error') ?? drawn.find((one): one is Failed => one.kind === 'failed')
   if (refusal !== undefined) return refusal
   const [end] = ends
   const error: unknown = end?.status === 'rejected' ? end.reason : new Error('nothing was asked for')
   if (!(error instanceof DeadlineError)) throw error
-  const message = `${attempt.route.provider.id} did not finish the image within ${deadlineMs / 1000} s`
+  const message = `${attempt.route.provider.id} did not finish the image within ${context.deps.images.deadlineMs / 1000} s`
   return { kind: 'failed', attempt, failure: { kind: 'transient', status: null }, message }
 }
 
@@ -98,11 +101,11 @@ function mediaOf(good: readonly Good[], { open, ...asked }: ImagesRequest['media
 
 type Good = Extract<Drawn, { kind: 'images' }>
 
-function answerOf(good: readonly Good[], withheld: readonly string[], attempt: Attempt, request: ImagesRequest, nowSeconds: number): WholeAnswer {
+async function answerOf(good: readonly Good[], withheld: readonly string[], attempt: Attempt, request: ImagesRequest, context: Together): Promise<WholeAnswer> {
   // The reply has at most the requested number of pictures, for which the hold was made.
   const data: readonly MadeImage[] = good.flatMap(one => one.made.images).slice(0, request.params.n)
   const whole = good.length === 1 ? (good[0]?.made.whole ?? null) : null
-  const created = Number.isInteger(whole?.['created']) ? whole?.['created'] : nowSeconds
+  const created = Number.isInteger(whole?.['created']) ? whole?.['created'] : Math.floor(context.deps.clock.nowMs() / 1000)
   const dropped = [...new Set([...withheld, ...good.flatMap(one => one.dropped)])]
   const usage = { ...noUsage, media: { ...mediaOf(good, request.media), images: data.length } }
   return {
@@ -114,6 +117,6 @@ function answerOf(good: readonly Good[], withheld: readonly string[], attempt: A
     },
     usage,
     estimated: false,
-    body: Buffer.from(JSON.stringify({ ...whole, created, data })),
+    body: await jsonInTurns({ ...whole, created, data }, context.replyBytes, context),
   }
 }

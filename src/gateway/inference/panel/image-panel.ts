@@ -12,6 +12,7 @@ import type { Permit } from '../../limits/engine/admission.ts'
 import type { MadeImage } from '../../providers/image-style.ts'
 import type { Plan } from '../../routing/plan.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
+import { operatorBounds } from '../../wire/json/json-bounds.ts'
 import { brHeader } from '../../wire/response-headers.ts'
 import { noUsage } from '../../wire/usage.ts'
 import type { ChargeTotal } from '../charge/charge-total.ts'
@@ -20,6 +21,7 @@ import type { ContentCall } from '../content-log/content-capture.ts'
 import type { InferenceDeps } from '../deps.ts'
 import { imagesKind } from '../kinds/media/images.ts'
 import type { ImagesRequest } from '../kinds/media/images-request.ts'
+import { jsonInTurns, objectInTurns } from '../media/json-reply.ts'
 import { bearer, chargedAgent, runIdOf, serve } from '../pipeline.ts'
 import { endsAll, judge, type Verdict } from './panel-judge.ts'
 
@@ -74,7 +76,9 @@ export async function servePanel(sent: SentRequest, call: Call<Principal>, given
             deps,
           )
     const chosen = (verdict.kind === 'picked' ? drawn[verdict.index] : first) ?? first
-    const drawnReply = replyOf(members, chosen, verdict, chargeTotal, given.clock.monotonicMs() - startedAtMs, permit)
+    const latencyMs = given.clock.monotonicMs() - startedAtMs
+    const context = { orgId: bearer(call.principal).orgId, deps: given }
+    const drawnReply = await replyOf(members, chosen, verdict, chargeTotal, latencyMs, permit, context)
     const made = runId === null ? drawnReply : new Reply(drawnReply.status, { ...drawnReply.headers, [brHeader.runId]: runId }, drawnReply.body)
     return content === null ? made : given.contentLog.keep(content, made)
   } catch (error) {
@@ -174,7 +178,10 @@ async function drawWith(model: string, request: ImagesRequest, call: Call<Princi
     const { status, headers, body } = await serve(imagesKind(own), { bytes: Buffer.alloc(0), headers: {}, query: '' }, call, deps)
     const provider = headers[brHeader.provider] ?? null
     if (status !== 200 || body.kind !== 'bytes') return { ...notDrawn(model, provider), error: null }
-    const { created, data } = JSON.parse(Buffer.from(body.bytes).toString('utf8')) as { created: number; data: readonly MadeImage[] }
+    const { buffer, byteOffset, byteLength } = body.bytes
+    const value = await objectInTurns(Buffer.from(buffer, byteOffset, byteLength), operatorBounds, { orgId: bearer(call.principal).orgId, deps })
+    if (value === null) return { ...notDrawn(model, provider), error: null }
+    const { created, data } = value as unknown as { created: number; data: readonly MadeImage[] }
     return { model, provider, image: data[0] ?? null, dropped: headers[brHeader.droppedParams] ?? null, created, error: null }
   } catch (error) {
     const provider = error instanceof GatewayError ? (error.options.headers?.[brHeader.provider] ?? null) : null
@@ -203,14 +210,15 @@ function noneDrawn(members: readonly Member[]): GatewayError {
 const unreachable: readonly string[] = ['no_route', 'no_route_residency', 'model_not_allowed', 'byok_required']
 const routeErrors: readonly string[] = [...unreachable, 'all_routes_failed', 'reply_too_large', 'provider_unavailable_billing', 'internal_error']
 
-function replyOf(
+async function replyOf(
   members: readonly Member[],
   chosen: Drawn,
   verdict: Verdict,
   chargeTotal: ChargeTotal,
   latencyMs: number,
   permit: Permit<UsageEvent> | null,
-): Reply {
+  context: { readonly orgId: number; readonly deps: InferenceDeps },
+): Promise<Reply> {
   // The permit of the panel's last call knows the agent's remaining budget after all of its calls.
   const left = permit?.agentRemainingUinr ?? null
   const sangam = {
@@ -229,5 +237,10 @@ function replyOf(
     [brHeader.latencyMs]: String(Math.round(latencyMs)),
     ...(left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }),
   }
-  return reply.json({ created: chosen.created, data: [chosen.image], br_sangam: sangam }, 200, headers)
+  const value = { created: chosen.created, data: [chosen.image], br_sangam: sangam }
+  const json = await jsonInTurns(value, lengthOf(chosen.image), context)
+  return reply.bytes(json, { ...headers, 'content-type': 'application/json; charset=utf-8' })
 }
+
+/** Returns about the number of characters of a picture with its texts. */
+const lengthOf = (image: MadeImage): number => Object.values(image).reduce<number>((sum, each) => sum + (typeof each === 'string' ? each.length : 0), 0)

@@ -8,11 +8,14 @@ import { parsedObject } from '../../../platform/values/json.ts'
 import type { MadeImage } from '../../providers/image-style.ts'
 import type { RouterFields } from '../../wire/chat/router-fields.ts'
 import { imageTypeOf } from '../../wire/images.ts'
+import { lookAhead } from '../../wire/json/json-body.ts'
+import { inferenceBounds } from '../../wire/json/json-scan.ts'
 import { brHeader } from '../../wire/response-headers.ts'
 import type { InferenceDeps } from '../deps.ts'
 import { chatKind } from '../kinds/chat.ts'
 import { GivenUpError } from '../leaving/departure.ts'
-import { serve } from '../pipeline.ts'
+import { jsonInTurns } from '../media/json-reply.ts'
+import { bearer, serve } from '../pipeline.ts'
 
 /** The result of the judging. `why` is one of the gateway's fixed texts and contains no words of a model. */
 export type Verdict =
@@ -39,7 +42,6 @@ export async function judge(
   deps: InferenceDeps,
 ): Promise<Verdict> {
   const { judgeModel, judgeTimeoutMs } = deps.images
-  const bytes = Buffer.from(JSON.stringify(requestOf(judgeModel, prompt, images, fields)))
   const late = new AbortController()
   const stop = deps.clock.after(judgeTimeoutMs, () => late.abort(new GivenUpError('the judge took too long')))
   const signal = AbortSignal.any([abortSignalOf(call.signal), late.signal])
@@ -52,6 +54,10 @@ export async function judge(
     },
   }
   try {
+    const pictureChars = images.reduce((sum, { b64_json: base64 }) => sum + (typeof base64 === 'string' ? base64.length : 0), 0)
+    const request = requestOf(judgeModel, prompt, images, fields)
+    const bytes = await jsonInTurns(request, pictureChars, { orgId: bearer(call.principal).orgId, deps })
+    await lookAhead(bytes, inferenceBounds)
     const reply = await serve(chatKind, { bytes, headers: {}, query: '' }, { ...call, signal }, watched)
     return verdictOf(reply, images.length, judgeModel)
   } catch (error) {

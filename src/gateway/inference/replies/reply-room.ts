@@ -14,6 +14,11 @@ export class ReplyRoom {
     this.#leftBytes = maxBytes
   }
 
+  /** The bytes of the replies that were read and are kept. */
+  get keptBytes(): number {
+    return this.#maxBytes - this.#leftBytes
+  }
+
   /** Returns the whole body. Throws `BodyTooLargeError` when the body does not fit beside the call's other replies, which keep their room. */
   async read(body: UpstreamBody): Promise<Buffer> {
     let takenBytes = 0

@@ -141,7 +141,8 @@ class Collected {
 
   #addDelta(delta: Fields): void {
     for (const name of textNames) if (typeof delta[name] === 'string') this.#texts[name] = (this.#texts[name] ?? '') + delta[name]
-    if (Array.isArray(delta['thinking_blocks'])) this.#thoughts.push(...delta['thinking_blocks'])
+    // One by one, because a call takes at most some hundred thousand arguments.
+    for (const block of Array.isArray(delta['thinking_blocks']) ? delta['thinking_blocks'] : []) this.#thoughts.push(block)
     for (const call of Array.isArray(delta['tool_calls']) ? delta['tool_calls'] : []) if (isObject(call)) this.#addCall(call)
   }
 

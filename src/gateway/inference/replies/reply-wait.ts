@@ -1,5 +1,5 @@
 /** How long Brigade waits for a reply that comes whole: its first byte comes when all of it is made. Decision 0483 says why. */
-import type { Model } from '../../catalog/model.ts'
+import type { Attempt } from '../../routing/plan.ts'
 import { outputCeiling } from '../charge/estimate.ts'
 import type { InferenceDeps } from '../deps.ts'
 import type { Kind } from '../kinds/kind.ts'
@@ -23,12 +23,12 @@ const slowestSoundSpeed = 10
  */
 export function replyWait(
   { hasOutput }: Pick<Kind, 'hasOutput'>,
-  request: Pick<ParsedRequest, 'stream' | 'maxTokens' | 'answers' | 'media'>,
-  model: Pick<Model, 'maxOutputTokens'>,
+  request: Pick<ParsedRequest, 'stream' | 'maxTokens' | 'answers' | 'media' | 'asksThought'>,
+  attempt: Pick<Attempt, 'route' | 'model'>,
   { firstByteMs, wholeReplyMs }: InferenceDeps['timeouts'],
 ): ReplyWait | null {
   const workSeconds = hasOutput
-    ? outputCeiling(request, model) / request.answers / slowestTokensPerSecond
+    ? outputCeiling(request, attempt) / request.answers / slowestTokensPerSecond
     : (request.media?.audioSeconds ?? 0) / slowestSoundSpeed
   if (request.stream || workSeconds === 0) return null
   const neededMs = firstByteMs + Math.ceil(workSeconds * 1000)

@@ -24,7 +24,7 @@ export const alibabaTasks: ImageStyle = {
     }
     const headers = { ...headersFor(target), 'x-dashscope-async': 'enable' }
     const dropped = [...lostOf(params, { size: isExact, format: params.format === 'url' }), ...left]
-    return jsonRequest(`${apiOf(target)}/services/aigc/text2image/image-synthesis`, headers, body, dropped)
+    return jsonRequest(`${apiOf(target)}/services/aigc/text2image/image-synthesis`, headers, body, dropped, target)
   },
 
   reply(reply, target) {

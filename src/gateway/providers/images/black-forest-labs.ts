@@ -18,7 +18,7 @@ export const blackForestLabs: ImageStyle = {
     const { kept, left } = splitOthers(params, taken)
     const url = `${target.provider.baseUrl}/${encodeURIComponent(target.upstreamModel)}`
     const dropped = [...lostOf(params, { size: isExact, format: params.format === 'url' }), ...left]
-    return jsonRequest(url, headersFor(target), { ...kept, prompt: params.prompt, ...size }, dropped)
+    return jsonRequest(url, headersFor(target), { ...kept, prompt: params.prompt, ...size }, dropped, target)
   },
 
   reply(reply, target) {

@@ -18,7 +18,7 @@ export const fireworksWorkflow: ImageStyle = {
     const url = `${target.provider.baseUrl}/workflows/${pathOf(target)}/text_to_image`
     const isThatSize = isExact && params.size?.width === 1024 && params.size.height === 1024
     const dropped = [...lostOf(params, { size: isThatSize, format: params.format === 'b64_json' }), ...left]
-    return jsonRequest(url, headersFor(target), { ...kept, prompt: params.prompt, aspect_ratio: shape }, dropped)
+    return jsonRequest(url, headersFor(target), { ...kept, prompt: params.prompt, aspect_ratio: shape }, dropped, target)
   },
 
   reply(reply) {
@@ -40,7 +40,7 @@ export const fireworksDiffusion: ImageStyle = {
     const { kept, left } = splitOthers(params, ['cfg_scale', 'negative_prompt', 'sampler', 'steps', 'seed', 'safety_check'])
     const dropped = [...lostOf(params, { size: isExact, format: params.format === 'b64_json' }), ...left]
     const url = `${target.provider.baseUrl}/image_generation/${pathOf(target)}`
-    return jsonRequest(url, headersFor(target, 'image/png'), { ...kept, prompt: params.prompt, ...size, samples: 1 }, dropped)
+    return jsonRequest(url, headersFor(target, 'image/png'), { ...kept, prompt: params.prompt, ...size, samples: 1 }, dropped, target)
   },
 
   reply(reply) {

@@ -22,10 +22,8 @@ export const geminiImages: ImageStyle = {
       generationConfig: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: shape } },
     }
     const isThatSize = isExact && params.size?.width === 1024 && params.size.height === 1024
-    return jsonRequest(`${base}/models/${encodeURIComponent(upstreamModel)}:generateContent`, headers, body, [
-      ...lostOf(params, { size: isThatSize, format: params.format === 'b64_json' }),
-      ...left,
-    ])
+    const dropped = [...lostOf(params, { size: isThatSize, format: params.format === 'b64_json' }), ...left]
+    return jsonRequest(`${base}/models/${encodeURIComponent(upstreamModel)}:generateContent`, headers, body, dropped, target)
   },
 
   reply(reply) {

@@ -22,7 +22,8 @@ export const minimaxImages: ImageStyle = {
       // When the provider cannot make the size in pixels, the request contains the nearest aspect ratio.
       ...(isExact ? size : { aspect_ratio: nearestShape(params.size, shapes).shape }),
     }
-    return jsonRequest(`${target.provider.baseUrl}/image_generation`, headersFor(target), body, [...lostOf(params, { size: isExact, format: true }), ...left])
+    const dropped = [...lostOf(params, { size: isExact, format: true }), ...left]
+    return jsonRequest(`${target.provider.baseUrl}/image_generation`, headersFor(target), body, dropped, target)
   },
 
   reply(reply) {

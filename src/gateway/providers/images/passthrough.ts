@@ -43,7 +43,7 @@ function generation(params: ImageParams, target: Target, deviation: Deviation, f
   if (formats) body['response_format'] = formats[params.format]
   if (params.quality !== null && deviation.quality !== false) body['quality'] = params.quality
   if (params.user !== null && user !== null) body[user] = params.user
-  return jsonRequest(`${target.provider.baseUrl}/images/generations`, headersFor(target), body, lost(params, deviation, formats))
+  return jsonRequest(`${target.provider.baseUrl}/images/generations`, headersFor(target), body, lost(params, deviation, formats), target)
 }
 
 function lost(params: ImageParams, { quality, user, size, only, withheld = [] }: Deviation, formats: Deviation['formats']): string[] {

@@ -3,15 +3,22 @@ import type { ImageParams } from '../../wire/images.ts'
 import { type FormPart, multipartBody } from '../../wire/multipart-body.ts'
 import { callHeaders } from '../call-headers.ts'
 import type { Target, UpstreamRequest } from '../dialect.ts'
+import { jsonBody } from '../dialects/json-values.ts'
 
 /** Returns the headers of a call to a provider. They are the gateway's own headers, with the credential in the form that the provider accepts. */
 export function headersFor({ provider, credential }: Pick<Target, 'provider' | 'credential'>, accept = 'application/json'): Record<string, string> {
   return { accept, ...callHeaders(provider, credential) }
 }
 
-/** Returns a JSON request. `undefined` fields are left out. */
-export function jsonRequest(url: string, headers: Record<string, string>, body: Record<string, unknown>, dropped: readonly string[]): UpstreamRequest {
-  return { method: 'POST', url, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body), dropped }
+/** Returns a JSON request. `undefined` fields are left out. A target that writes later gets the body as a value. */
+export function jsonRequest(
+  url: string,
+  headers: Record<string, string>,
+  body: Record<string, unknown>,
+  dropped: readonly string[],
+  target: Pick<Target, 'writesLater'>,
+): UpstreamRequest {
+  return { method: 'POST', url, headers: { ...headers, 'content-type': 'application/json' }, ...jsonBody(body, target), dropped }
 }
 
 /** Returns a multipart request. Files keep their bytes. */

@@ -63,10 +63,11 @@ interface Bound {
 /** Lists and calls the tools that a caller may call now. HTTP and MCP use the same functions. */
 export class ToolCalls {
   readonly #deps: ToolCallsDeps
-  readonly #arguments = new ToolArguments()
+  readonly #arguments: ToolArguments
 
   constructor(deps: ToolCallsDeps) {
     this.#deps = deps
+    this.#arguments = new ToolArguments(deps.clock)
   }
 
   /** Throws `unavailable` while the tool gateway is switched off. */

@@ -49,11 +49,14 @@ function errorOf({ kind, facts, isSent }: UpstreamError, maxResultBytes: number)
     }
     case 'timeout':
       return fail('tool_timeout', { message: `The server of this tool gave no whole answer in its time. ${charged}` })
-    case 'too_large':
+    case 'too_large': {
+      const { sizeBytes, valuesMax } = facts
+      const why = valuesMax === undefined ? `at least ${sizeBytes} bytes, and at most ${maxResultBytes} are accepted` : `more than ${valuesMax} values`
       return fail('tool_result_too_large', {
-        message: `The result of this tool has at least ${facts.sizeBytes} bytes, and at most ${maxResultBytes} are accepted. Nothing of it is passed on. ${charged}`,
-        extra: { size_bytes: facts.sizeBytes, limit_bytes: maxResultBytes },
+        message: `The result of this tool has ${why}. Nothing of it is passed on. ${charged}`,
+        extra: { size_bytes: sizeBytes, ...(valuesMax === undefined ? { limit_bytes: maxResultBytes } : { limit_values: valuesMax }) },
       })
+    }
     case 'rpc':
       return fail('tool_server_failed', {
         message: `The server of this tool answered with an error (${facts.rpcCode}). ${charged}`,

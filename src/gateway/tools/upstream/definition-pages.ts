@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { z } from 'zod'
+import { isObject } from '../../../platform/values/json.ts'
 import type { ListedTool } from '../registry/callable-tool.ts'
 import type { ExchangeOptions } from './exchange.ts'
 import { UpstreamError } from './upstream-error.ts'
@@ -9,7 +10,8 @@ const toolsMax = 5000
 const cursorMaxChars = 4096
 
 const page = z.looseObject({
-  tools: z.array(z.looseObject({ name: z.string() })),
+  // A schema takes many times longer for each tool.
+  tools: z.custom<readonly ListedTool[]>(value => Array.isArray(value) && value.every(tool => isObject(tool) && typeof tool['name'] === 'string')),
   nextCursor: z.string().max(cursorMaxChars).optional(),
 })
 
@@ -22,8 +24,8 @@ export async function listedTools(client: Client, options: ExchangeOptions): Pro
   for (let pages = 0; ; pages++) {
     if (pages === pagesMax) throw new UpstreamError('protocol', `the server has more than ${pagesMax} pages of tools`)
     const read: z.output<typeof page> = await client.request({ method: 'tools/list', ...(cursor === undefined ? {} : { params: { cursor } }) }, page, options)
+    if (tools.length + read.tools.length > toolsMax) throw new UpstreamError('protocol', `the server has more than ${toolsMax} tools`)
     tools.push(...read.tools)
-    if (tools.length > toolsMax) throw new UpstreamError('protocol', `the server has more than ${toolsMax} tools`)
     cursor = read.nextCursor
     if (cursor === undefined) return tools
     if (cursors.has(cursor)) throw new UpstreamError('protocol', 'the list of tools has no end, because a cursor came a second time')

@@ -1,6 +1,9 @@
 import { Cancellation, type CancelSignal } from '../../../platform/loop/cancellation.ts'
 import { UpstreamError } from './upstream-error.ts'
 
+/** The most values of all replies together. Parsing them takes some ten milliseconds, and a thousand tools have some ten thousand. */
+const valuesMax = 150_000
+
 /** What one request of an exchange passes to the SDK. */
 export interface ExchangeOptions {
   readonly signal: AbortSignal
@@ -12,6 +15,7 @@ export class Exchange {
   readonly #cut = new Cancellation()
   readonly #maxBytes: number
   #bytes = 0
+  #values = 0
   #error: UpstreamError | null = null
   #reject: (error: UpstreamError) => void = () => undefined
   /** Rejects with the first error. */
@@ -48,11 +52,14 @@ export class Exchange {
     this.#cut.abort(error)
   }
 
-  /** Counts bytes that arrived. Throws `too_large`, and ends the exchange, above the bound. */
-  count(bytes: number): void {
+  /** Counts bytes that arrived, and the values in them. Throws `too_large`, and ends the exchange, above a bound. */
+  count(bytes: number, values: number): void {
     this.#bytes += bytes
-    if (this.#bytes <= this.#maxBytes) return
-    const error = new UpstreamError('too_large', `the server sent more than ${this.#maxBytes} bytes`, { sizeBytes: this.#bytes })
+    this.#values += values
+    if (this.#bytes <= this.#maxBytes && this.#values <= valuesMax) return
+    const isLong = this.#bytes > this.#maxBytes
+    const what = isLong ? `${this.#maxBytes} bytes` : `${valuesMax} values`
+    const error = new UpstreamError('too_large', `the server sent more than ${what}`, { sizeBytes: this.#bytes, ...(isLong ? {} : { valuesMax }) })
     this.fail(error)
     throw error
   }

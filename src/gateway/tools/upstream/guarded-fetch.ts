@@ -1,6 +1,7 @@
 import type { Outbound } from '../../../platform/outbound/outbound.ts'
 import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
 import type { Exchange } from './exchange.ts'
+import { ValueCount } from './json-depth.ts'
 import { isBeforeSending, networkError, statusError, UpstreamError } from './upstream-error.ts'
 import type { UpstreamTarget } from './upstream-target.ts'
 
@@ -72,12 +73,13 @@ function responseOf({ status, headers, body }: OutboundReply, exchange: Exchange
 
 function countedStream(body: OutboundReply['body'], exchange: Exchange): ReadableStream<Uint8Array> {
   const chunks = body[Symbol.asyncIterator]()
+  const values = new ValueCount()
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
         const next = await chunks.next()
         if (next.done === true) return controller.close()
-        exchange.count(next.value.byteLength)
+        exchange.count(next.value.byteLength, values.add(next.value))
         controller.enqueue(next.value)
       } catch (error) {
         body.destroy()

@@ -10,6 +10,8 @@ export interface UpstreamFacts {
   readonly retryAfterSeconds?: number
   /** The bytes that had arrived, for `too_large`. The whole reply can be larger. */
   readonly sizeBytes?: number
+  /** The bound of values, when their number was too large and not the bytes. */
+  readonly valuesMax?: number
   /** The code of an `rpc` error. */
   readonly rpcCode?: number
   /** The text of an `rpc` error, bounded and with the server's secret masked. It comes from the server, so it belongs in no log. */

@@ -3,9 +3,9 @@
  * pieces, so that the event loop can serve other requests in between.
  */
 import { StringDecoder } from 'node:string_decoder'
-import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
 import { type ExactNumbers, StandIns, withStandIns } from './exact-numbers.ts'
-import { type JsonBounds, JsonScan } from './json-scan.ts'
+import { type JsonBounds, JsonScan, type MemberPlaces } from './json-scan.ts'
 import { JsonSlices } from './json-slices.ts'
 
 /** A longer body is scanned in pieces of this length. */
@@ -28,11 +28,14 @@ const keptScanBytes = 2 * 1024
 const valueBytes = 64
 /** A body with more values is heavy. */
 const lightValuesMax = 10_000
+/** A body with more numbers that a double cannot hold is heavy, because replacing one takes some microseconds. */
+const lightWideMax = 500
 
 /** The facts about a body before it is parsed. */
 interface Seen {
   readonly values: number
   readonly wide: readonly number[] | null
+  readonly places: MemberPlaces | null
   /** The body as text. It is null for a body that is parsed in slices, and after the body was parsed. */
   text: string | null
   /** The value of a body that was parsed in slices. It is null until then, and `taken` after `parseExactJson` has returned it. */
@@ -42,13 +45,29 @@ interface Seen {
 const seen = new WeakMap<Buffer, Seen>()
 const exactOf = new WeakMap<Buffer, ExactNumbers>()
 
-/** Scans a large body in pieces, and gives way to the event loop between them. Returns undefined for a small body. Rejects with `bad_request`. */
+/**
+ * Scans a large body in pieces, and gives way to the event loop between them. Returns undefined for a small body, unless it has many long numbers. Rejects
+ * with `bad_request`.
+ */
 export function lookAhead(bytes: Buffer, bounds: JsonBounds): Promise<void> | undefined {
-  return bytes.length <= pieceBytes ? undefined : lookInPieces(bytes, bounds)
+  if (bytes.length <= lightBytes) return undefined
+  const scan = new JsonScan(bytes, bounds)
+  return bytes.length > pieceBytes || !isScanned(bytes, scan) ? lookInPieces(bytes, scan) : undefined
 }
 
-async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
-  const scan = new JsonScan(bytes, bounds)
+/** Scans a body of at most one piece. Returns false when it has more long numbers than one piece may have. */
+function isScanned(bytes: Buffer, scan: JsonScan): boolean {
+  try {
+    if (!scan.to(bytes.length, pieceLooksMax)) return false
+    noteSeen(bytes, scan)
+  } catch (error) {
+    // Whoever parses the body scans it again, and throws.
+    if (!(error instanceof GatewayError)) throw error
+  }
+  return true
+}
+
+async function lookInPieces(bytes: Buffer, scan: JsonScan): Promise<void> {
   const surrogates = new SurrogateCount()
   for (let from = 0, isDone = false; !isDone; from = scan.at) {
     await turns.next()
@@ -56,7 +75,7 @@ async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
     surrogates.add(bytes.subarray(from, scan.at))
   }
   let text: string | null = null
-  if (scan.wide === null && !isHeavySize(bytes, scan.values)) {
+  if (scan.wide === null && !isHeavySize(bytes, scan)) {
     const decoder = new StringDecoder('utf8')
     text = ''
     for (let offset = 0; offset < bytes.length; offset += textPieceBytes) {
@@ -64,7 +83,7 @@ async function lookInPieces(bytes: Buffer, bounds: JsonBounds): Promise<void> {
       text += decoder.write(bytes.subarray(offset, offset + textPieceBytes))
     }
   }
-  seen.set(bytes, { values: scan.values, wide: scan.wide, text, parsed: null })
+  seen.set(bytes, { ...seenOf(scan), text })
 }
 
 /** Counts the escapes of surrogates in a body, and those of them without their other half. A pair on the border of two parts counts as two halves. */
@@ -131,10 +150,11 @@ export const pieceTurn = (): Promise<void> => turns.next()
 /** Whether work on a body can take long enough to delay other requests. Throws `bad_request`. */
 export function isHeavy(bytes: Buffer, bounds: JsonBounds): boolean {
   if (bytes.length <= lightBytes) return false
-  return bytes.length > heavyBytes || isHeavySize(bytes, look(bytes, bounds).values)
+  return bytes.length > heavyBytes || isHeavySize(bytes, look(bytes, bounds))
 }
 
-const isHeavySize = ({ length }: Buffer, values: number): boolean => length > heavyBytes || values > lightValuesMax
+const isHeavySize = ({ length }: Buffer, { values, wide }: Pick<Seen, 'values' | 'wide'>): boolean =>
+  length > heavyBytes || values > lightValuesMax || (wide !== null && wide.length > 2 * lightWideMax)
 
 /**
  * Parses a heavy body in slices. Each slice is one call of `inTurn`. The first `parseExactJson` of the same bytes then returns the value without work. Rejects
@@ -174,11 +194,21 @@ function look(bytes: Buffer, bounds: JsonBounds): Seen {
   if (known !== undefined) return known
   const scan = new JsonScan(bytes, bounds)
   scan.to(bytes.length)
+  return noteSeen(bytes, scan)
+}
+
+/** Keeps the result of a scan of a whole body. Throws `bad_request`. */
+function noteSeen(bytes: Buffer, scan: JsonScan): Seen {
   if (bytes.length > lightBytes) new SurrogateCount().add(bytes)
-  const found: Seen = { values: scan.values, wide: scan.wide, text: null, parsed: null }
+  const found = seenOf(scan)
   if (bytes.length > keptScanBytes) seen.set(bytes, found)
   return found
 }
+
+const seenOf = ({ values, wide, memberPlaces }: JsonScan): Seen => ({ values, wide, places: memberPlaces, text: null, parsed: null })
+
+/** Returns where the outermost members of a scanned body are. Undefined when that is not known. The body must be a JSON object that was parsed. */
+export const memberPlacesOf = (bytes: Buffer): MemberPlaces | undefined => seen.get(bytes)?.places ?? undefined
 
 /**
  * Returns the memory, in bytes, that the parsed values of a body need in addition to the size of its text. A body of empty objects grows to thirty times

@@ -1,6 +1,8 @@
 /** Finds and edits the members of a JSON object as bytes. Members that do not change stay exactly as they were written. */
-import { pieceBytes, pieceTurn } from './json-body.ts'
+import { memberPlacesOf, pieceBytes, pieceTurn } from './json-body.ts'
 import { StringWalk } from './json-bytes.ts'
+import { membersIn, noteMembers } from './json-doubles.ts'
+import type { MemberPlaces } from './json-scan.ts'
 
 /** One member of the outermost object. The numbers are offsets into the bytes that were read. */
 export interface JsonMember {
@@ -25,9 +27,13 @@ const nameMaxBytes = 64
 
 /**
  * Returns the members in their order, including those with equal names. The bytes must be a JSON object that was parsed before; for other bytes the result is
- * meaningless.
+ * meaningless. The members of a long body are known from its scan, which takes turns of the event loop.
  */
 export function topLevelMembers(bytes: Buffer): readonly JsonMember[] {
+  return knownMembers(bytes) ?? foundMembers(bytes)
+}
+
+function foundMembers(bytes: Buffer): readonly JsonMember[] {
   const members: JsonMember[] = []
   let at = bytes.indexOf(123) + 1
   for (;;) {
@@ -131,6 +137,37 @@ export function elementsAt(bytes: Buffer, start: number): readonly { readonly st
   return elements
 }
 
+/** A member of a body that was scanned. */
+interface KnownMember extends JsonMember {
+  /** The number of members of all objects in it, including itself. */
+  readonly members: number
+}
+
+/** The members of bytes that `editMembers` has made of bytes whose members were known. */
+const edited = new WeakMap<Buffer, readonly KnownMember[]>()
+
+function knownMembers(bytes: Buffer): readonly KnownMember[] | undefined {
+  const made = edited.get(bytes)
+  if (made !== undefined) return made
+  const known = memberPlacesOf(bytes)
+  return known === undefined ? undefined : membersAt(bytes, known)
+}
+
+/** Reads the members at known places, from the last one to the first. The value of each ends before the next name. */
+function membersAt(bytes: Buffer, { places, colons }: MemberPlaces): readonly KnownMember[] {
+  const members: KnownMember[] = []
+  let after = bytes.lastIndexOf(closeBrace)
+  let colonsAfter = colons
+  for (let at = places.length - 3; at >= 0; at -= 3) {
+    const [start, valueFrom, colonsBefore] = places.slice(at, at + 3) as [number, number, number]
+    const name = nameOf(bytes.toString('utf8', start, trimmedEnd(bytes, valueFrom - 1)))
+    members.push({ name, start, valueStart: skipWhite(bytes, valueFrom), end: trimmedEnd(bytes, after), members: colonsAfter - colonsBefore })
+    after = trimmedEnd(bytes, start) - 1
+    colonsAfter = colonsBefore
+  }
+  return members.reverse()
+}
+
 /** Most names have no escapes. Reading a name with escapes takes ten times as long. */
 const nameOf = (quoted: string): string => (quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1))
 
@@ -139,7 +176,8 @@ const nameOf = (quoted: string): string => (quoted.includes('\\') ? String(JSON.
  * only the last one stays, because parsers use that one. Returns the same bytes if nothing changes.
  */
 export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | undefined>): Buffer {
-  const members = topLevelMembers(bytes)
+  const known = knownMembers(bytes)
+  const members: readonly JsonMember[] = known ?? foundMembers(bytes)
   const last = new Map(members.map(member => [member.name, member]))
   const added = [...edits].filter(([name, text]) => text !== undefined && !last.has(name))
   const isSame = added.length === 0 && last.size === members.length && ![...edits.keys()].some(name => last.has(name))
@@ -169,7 +207,43 @@ export function editMembers(bytes: Buffer, edits: ReadonlyMap<string, string | u
   }
   endRun()
   for (const [name, text] of added) put(`${JSON.stringify(name)}:${text ?? ''}`)
-  return Buffer.concat([...(parts.length === 0 ? ['{'] : parts), '}'].map(part => (typeof part === 'string' ? Buffer.from(part) : part)))
+  const made = Buffer.concat([...(parts.length === 0 ? ['{'] : parts), '}'].map(part => (typeof part === 'string' ? Buffer.from(part) : part)))
+  if (known !== undefined) noteEdited(made, known, edits, member => last.get(member.name) === member)
+  return made
+}
+
+/** Notes the members of edited bytes, so that the next edit need not search for them. `isKept` is false for a member that a later one overwrites. */
+function noteEdited(
+  made: Buffer,
+  before: readonly KnownMember[],
+  edits: ReadonlyMap<string, string | undefined>,
+  isKept: (member: KnownMember) => boolean,
+): void {
+  const after: KnownMember[] = []
+  const put = (name: string, start: number, nameBytes: number, valueBytes: number, members: number): void =>
+    void after.push({ name, start, valueStart: start + nameBytes, end: start + nameBytes + valueBytes, members })
+  const putText = (name: string, nameBytes: number, text: string): void =>
+    put(name, (after.at(-1)?.end ?? 0) + 1, nameBytes, Buffer.byteLength(text), 1 + membersIn(Buffer.from(text)))
+  // Between two members that were copied together there is what was there before. Between all others there is a comma.
+  let copied: KnownMember | null = null
+  for (const member of before) {
+    const { name, start, valueStart, end } = member
+    const isEdited = edits.has(name)
+    const text = edits.get(name)
+    if (isKept(member)) {
+      const gapBytes = copied === null ? 1 : start - copied.end
+      if (!isEdited) put(name, (after.at(-1)?.end ?? 0) + gapBytes, valueStart - start, end - valueStart, member.members)
+      else if (text !== undefined) putText(name, valueStart - start, text)
+    }
+    copied = isKept(member) && !isEdited ? member : null
+  }
+  const names = new Set(before.map(({ name }) => name))
+  for (const [name, text] of edits) if (text !== undefined && !names.has(name)) putText(name, Buffer.byteLength(JSON.stringify(name)) + 1, text)
+  edited.set(made, after)
+  noteMembers(
+    made,
+    after.reduce((sum, { members }) => sum + members, 0),
+  )
 }
 
 /**

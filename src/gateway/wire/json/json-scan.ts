@@ -45,6 +45,14 @@ const heldDigits = 15
 /** The characters of a small exponent, up to 99, including its `e`. A sign adds one more. */
 const smallExponentChars = 3
 
+/** Where the members of the outermost object are. */
+export interface MemberPlaces {
+  /** Three numbers for each member: the offset of its name's first quote, the offset after its colon, and the number of colons before that one. */
+  readonly places: readonly number[]
+  /** The number of colons outside strings, which is the number of members of all objects. */
+  readonly colons: number
+}
+
 /** One scan. It can be done in pieces. */
 export class JsonScan {
   /** The offsets of the numbers that a double cannot hold: start and end of the first, start and end of the second, and so on. */
@@ -56,6 +64,8 @@ export class JsonScan {
   readonly #seesNumbers: boolean
   /** The number of members of the open object at each depth. null: the JSON is too short for too many. */
   readonly #members: number[] | null
+  readonly #places: number[] = []
+  #colons = 0
   #at = 0
   #depth = 0
   #values: number
@@ -83,6 +93,11 @@ export class JsonScan {
   /** The offset up to which the bytes are scanned. */
   get at(): number {
     return this.#at
+  }
+
+  /** The places of the outermost members, after the scan. Null for short JSON. They have a meaning only if the bytes are a JSON object. */
+  get memberPlaces(): MemberPlaces | null {
+    return this.#members === null ? null : { places: this.#places, colons: this.#colons }
   }
 
   /**
@@ -117,6 +132,8 @@ export class JsonScan {
       else if (byte === 58 && members !== null && depth > 0) {
         if (++(members[depth] as number) > membersMax) throw tooWide(membersMax, this.#holder)
         if (at - textFrom > nameMaxBytes) throw tooLongName(this.#holder)
+        if (depth === 1) this.#places.push(textFrom - 1, at, this.#colons)
+        this.#colons++
       } else if (byte >= firstDigit && byte <= 57) {
         at = this.#numberEnd(at, values)
         if (this.#looks >= looksEnd) end = at

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { fail } from '../../../platform/errors.ts'
 import { isObject } from '../../../platform/values/json.ts'
 
 /** Converts names of tools to names that an upstream accepts, and back. */
@@ -11,15 +12,19 @@ export interface ToolNames {
 const takenName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/
 /** Number of characters of a name that its replacement keeps. The rest of the 64 characters makes the replacement unique. */
 const keptChars = 54
+/** Longest name. Each call in a reply repeats the name that the client gave, so many calls with a long one would fill the memory. */
+const nameMaxChars = 1000
 
 /**
  * Returns the names of one request. A name that some provider would refuse (over 64 characters, other characters, or a digit first) is replaced. The
- * replacement depends only on the names in the request, so it is the same in every turn, and the reply can be converted back.
+ * replacement depends only on the names in the request, so it is the same in every turn, and the reply can be converted back. Throws `bad_request` for a name
+ * above 1,000 characters.
  */
 export function toolNamesOf(body: Readonly<Record<string, unknown>>): ToolNames {
   const given = namesIn(body)
   const odd = [...given].filter(name => !takenName.test(name))
   if (odd.length === 0) return asTheyAre
+  if (odd.some(({ length }) => length > nameMaxChars)) throw fail('bad_request', { message: `A name of a tool is longer than ${nameMaxChars} characters.` })
   const upstream = new Map<string, string>()
   const client = new Map<string, string>()
   for (const name of odd) {

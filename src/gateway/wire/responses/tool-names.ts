@@ -15,6 +15,8 @@ export const toolSearchName = 'tool_search'
 
 const plainName = /^[a-zA-Z0-9_-]{1,64}$/
 const keptChars = 55
+/** Longest name of a tool. Providers take 64 characters, and longer names are shortened for them. */
+export const nameMaxChars = 1000
 
 /**
  * Maps the tools of a request to names in the hub format, and back. The hub format has no namespaces and no freeform tools. The same body gives the same

@@ -1,4 +1,7 @@
 import { z } from 'zod'
+import { pieceTurn } from '../../../gateway/wire/json/json-body.ts'
+import { isBoundedInTurns, operatorBounds } from '../../../gateway/wire/json/json-bounds.ts'
+import { JsonSlices } from '../../../gateway/wire/json/json-slices.ts'
 import { Reply } from '../../../platform/endpoint.ts'
 import { type ErrorType, fail, GatewayError } from '../../../platform/errors.ts'
 import { oneLine, quoted } from '../memory/text/tool-memory-marking.ts'
@@ -50,6 +53,28 @@ export function providerAnswer<T>(shape: z.ZodType<T>, value: unknown): T {
   if (parsed.success) return parsed.data
   throw fail('all_routes_failed', { message: 'The provider answered in a form that cannot be read.', cause: parsed.error })
 }
+
+/** An answer of more bytes is parsed in turns of the event loop. */
+const lightAnswerBytes = 1024 * 1024
+
+/** Returns the provider's answer as `providerAnswer` does. A long one is first compared with the bounds and then parsed, in turns of the event loop. */
+export async function providerAnswerInTurns<T>(shape: z.ZodType<T>, value: unknown, bounds = operatorBounds): Promise<T> {
+  refuseRelayed(value)
+  if (!(value instanceof Reply) || value.body.kind !== 'bytes' || value.body.bytes.byteLength <= lightAnswerBytes) return providerAnswer(shape, value)
+  const { buffer, byteOffset, byteLength } = value.body.bytes
+  const bytes = Buffer.from(buffer, byteOffset, byteLength)
+  if (!(await isBoundedInTurns(bytes, bounds))) throw unreadable(`an answer of more than ${bounds.valuesMax} values`)
+  const slices = new JsonSlices(bytes)
+  try {
+    do await pieceTurn()
+    while (!slices.next())
+  } catch (error) {
+    throw error instanceof SyntaxError ? unreadable('JSON that cannot be read') : error
+  }
+  return providerAnswer(shape, slices.value)
+}
+
+const unreadable = (what: string): GatewayError => fail('all_routes_failed', { message: `The provider answered with ${what}.` })
 
 /** An answer that ended with an error frame. The error contains the part that arrived. */
 export class BrokenAnswer extends Error {

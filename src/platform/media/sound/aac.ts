@@ -2,6 +2,8 @@
 import { isPlausibleRate } from './bounds.ts'
 import { aacRates } from './mpeg.ts'
 
+/** The longest frame: 6,144 bits for each of eight channels, and room for the tables of a container. */
+export const aacFrameMaxBytes = 8192
 const samplesOfFrame = 1024
 /** Object types of AAC with frames of half the length. */
 const lowDelay: readonly number[] = [23, 39]

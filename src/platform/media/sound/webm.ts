@@ -2,7 +2,7 @@
  * Computes the length of the sound in WebM and Matroska files. It adds up the packets, because each packet states its duration. The times of blocks also
  * give a length, but the sender may have invented them. A recording from a browser has no length in its header.
  */
-import { aacFrameSeconds, plainAacFrameSeconds } from './aac.ts'
+import { aacFrameMaxBytes, aacFrameSeconds, plainAacFrameSeconds } from './aac.ts'
 import { type CountedSound, isPlausibleRate, notBelow } from './bounds.ts'
 import { flacSeconds } from './flac.ts'
 import { mpegPacketSeconds } from './mpeg.ts'
@@ -128,9 +128,10 @@ function readBlock(content: Buffer, tracks: readonly Track[]): void {
   const { secondsOf } = track
   if (secondsOf === null) return
   for (const packet of packetsOf(content.subarray(number.width + 2))) track.seconds += secondsOf(packet)
+  if (Number.isNaN(track.seconds)) track.secondsOf = null
 }
 
-/** Returns a function that counts the packets of a track. Null for an unknown codec. */
+/** Returns a function that counts the packets of a track, and returns NaN for one that cannot be counted. Null for an unknown codec. */
 function countingOf({ codec, setup, rate, channels, bits, isPacked }: Track): ((packet: Buffer) => number) | null {
   if (isPacked) return null
   if (codec === 'A_OPUS') return opusSeconds
@@ -141,7 +142,8 @@ function countingOf({ codec, setup, rate, channels, bits, isPacked }: Track): ((
   }
   if (codec.startsWith('A_AAC')) {
     const seconds = aacFrameSeconds(setup) ?? plainAacFrameSeconds(rate)
-    return seconds === null ? null : () => seconds
+    // A packet that is longer than any frame holds several frames, which a decoder plays.
+    return seconds === null ? null : packet => (packet.length > aacFrameMaxBytes ? Number.NaN : seconds)
   }
   if (codec.startsWith('A_MPEG/L')) return mpegPacketSeconds
   if (!isPlausibleRate(rate)) return null

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { defaultOperatorFile, startApp, type TestApp } from '../../../harness/app.ts'
 import { base64, type ImageProviders, keys, type Seen, startImageProviders } from './image-providers.ts'
 
@@ -110,6 +110,23 @@ describe('the image panel over HTTP', () => {
         reason: 'picked by the judge',
       },
     })
+  })
+
+  test('HARD-03 large pictures of the members are parsed and written in pieces', async () => {
+    const picture = 'A'.repeat(2_500_000)
+    const reply = Buffer.from(JSON.stringify({ created: 9, data: [{ b64_json: picture }] }))
+    providers.answer(() => ({ body: reply }))
+    verdict('{"best": 2}')
+    const isLong = (text: unknown): boolean => typeof text === 'string' && text.length >= picture.length
+    const [stringify, parse] = [vi.spyOn(JSON, 'stringify'), vi.spyOn(JSON, 'parse')]
+    const { status, json } = await ask()
+    const written = stringify.mock.results.filter(({ value }) => isLong(value)).length
+    const parsed = parse.mock.calls.filter(([text]) => isLong(text)).length
+    stringify.mockRestore()
+    parse.mockRestore()
+    expect([status, written, json.created, json.data[0].b64_json === picture]).toEqual([200, 0, 9, true])
+    // The client of this test and the upstream of the judge parse whole bodies.
+    expect(parsed).toBeLessThanOrEqual(2)
   })
 
   test('PANEL-03 the reply names every member with its provider and its success', async () => {

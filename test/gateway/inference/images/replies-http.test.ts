@@ -37,7 +37,7 @@ describe('replies of image providers', () => {
     expect([none.status, none.json.error.code]).toEqual([502, 'upstream_reply_too_large'])
     // The picture was made, so it is charged.
     expect((await value()) - before).toBe((some.json.data.length + 1) * 3_840_000)
-  })
+  }, 90_000)
 
   test('polls of unfinished jobs use no room', async () => {
     const pending: Answer = { body: Buffer.from(JSON.stringify({ id: 'j', status: 'Pending', preview: 'A'.repeat(20 * mebibyte) })) }

@@ -54,7 +54,9 @@ const withoutItsWebSearch = (item: unknown): unknown =>
 
 function bodyOf({ body, bytes }: NativeRequest, edits: Edits, target: Target): Pick<UpstreamRequest, 'body' | 'unwritten'> {
   // When a name occurs twice, the gateway reads the last occurrence, and a provider may read the first.
-  if (bytes === null || hasDoubles(bytes, body)) return jsonBody({ ...body, ...Object.fromEntries(edits) }, target)
+  // A changed input is written again, which takes turns of the event loop when the body is heavy.
+  const isWrittenLater = target.writesLater === true && edits.has('input')
+  if (bytes === null || isWrittenLater || hasDoubles(bytes, body)) return jsonBody({ ...body, ...Object.fromEntries(edits) }, target)
   if (edits.size === 0) return { body: bytes }
   return { body: editMembers(bytes, new Map([...edits].map(([name, value]) => [name, value === undefined ? undefined : JSON.stringify(value)]))) }
 }

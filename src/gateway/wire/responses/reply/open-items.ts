@@ -38,7 +38,7 @@ export class OpenReasoning {
 
   /** Keeps whole blocks with their signatures. Normally their text was already sent as deltas. If it was not, it is sent now. */
   keep(blocks: readonly JsonObject[]): string {
-    this.#blocks.push(...blocks)
+    for (const block of blocks) this.#blocks.push(block)
     const text = textOfBlocks(blocks)
     return this.#text.length === 0 && text !== '' ? this.say(text) : ''
   }

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, objectsOf } from '../../../../platform/value
 import { JsonTexts } from '../../json/json-texts.ts'
 import { shownType, textOf } from '../json.ts'
 import { foreignThinkingName, thinkingOf } from '../reasoning.ts'
-import { identityOfCall, type ToolNames } from '../tool-names.ts'
+import { identityOfCall, nameMaxChars, type ToolNames } from '../tool-names.ts'
 import { CallOutputs, isCall, isOutput } from './call-outputs.ts'
 import { hubContent } from './parts.ts'
 
@@ -157,6 +157,7 @@ class InputReader {
     if (id === null || id === '') throw fail('bad_request', { message: `"${at}.call_id" must be a non-empty string.` })
     const identity = identityOfCall(item)
     if (identity.name === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
+    if (identity.name.length > nameMaxChars) throw fail('bad_request', { message: `"${at}.name" is longer than ${nameMaxChars} characters.` })
     const call = { id, type: 'function', function: { name: this.#names.hubName(identity), arguments: argumentsOf(item) } }
     const { calls, callIds } = this.#startTurn()
     calls.push({ id, call, at })

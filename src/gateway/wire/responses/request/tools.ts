@@ -2,7 +2,7 @@ import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import { boundedObject } from '../../json/json-texts.ts'
 import { textOf } from '../json.ts'
-import { type CallableTool, callableTools, identityOfChoice, type ToolNames, toolSearchName } from '../tool-names.ts'
+import { type CallableTool, callableTools, identityOfChoice, nameMaxChars, type ToolNames, toolSearchName } from '../tool-names.ts'
 
 /** Translates tools of the Responses API to the hub format. A tool that the client runs becomes a function. A tool that a provider would run is refused. */
 
@@ -34,9 +34,6 @@ export function checkTools(tools: unknown, at: string): void {
 function checkEach(tools: readonly unknown[], at: string, isLeftOut: (tool: unknown) => boolean): void {
   for (let index = 0; index < tools.length; index++) if (!isLeftOut(tools[index])) checkTool(tools[index], `${at}[${index}]`)
 }
-
-/** Longest name of a tool. Providers take 64 characters, and longer names are shortened for them. */
-const nameMaxChars = 1000
 
 function checkTool(tool: unknown, at: string): void {
   if (!isObject(tool) || typeof tool['type'] !== 'string') throw fail('bad_request', { message: `"${at}" must be an object with a "type".` })

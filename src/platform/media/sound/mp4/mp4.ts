@@ -3,7 +3,7 @@
  * says how long it is.
  */
 
-import { aacFrameSeconds, plainAacFrameSeconds } from '../aac.ts'
+import { aacFrameMaxBytes, aacFrameSeconds, plainAacFrameSeconds } from '../aac.ts'
 import { amrSeconds } from '../amr.ts'
 import { type CountedSound, isPlausibleRate, notBelow } from '../bounds.ts'
 import { mpegPacketSeconds } from '../mpeg.ts'
@@ -147,8 +147,6 @@ function codecOf(table: Buffer): Codec | null {
   }
 }
 
-/** AAC: 6,144 bits for each of eight channels, and room for the tables and a picture. */
-const aacFrameMaxBytes = 8192
 const bySample = (sampleSeconds: (sample: Buffer) => number): Codec => ({ frameSeconds: 0, sampleSeconds, isCompact: true })
 const compact = (frameSeconds: number | null): Codec | null => (frameSeconds === null ? null : { frameSeconds, isCompact: true })
 /** Object types of MP3 in a descriptor: MPEG 2 and MPEG 1 layer III. */
