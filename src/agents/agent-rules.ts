@@ -12,6 +12,8 @@ export interface AgentRules {
   readonly maxOutputTokens: number | null
   readonly maxConcurrency: number | null
   readonly allowedTools: readonly string[] | null
+  readonly toolRpm: number | null
+  readonly toolDaily: number | null
 }
 
 /** The rules that a request sets for an agent. A rule that is left out does not change. */
@@ -28,6 +30,8 @@ export interface AgentParamsInput {
   readonly max_output_tokens?: number | null | undefined
   readonly max_concurrency?: number | null | undefined
   readonly allowed_tools?: readonly string[] | null | undefined
+  readonly tool_rpm?: number | null | undefined
+  readonly tool_daily?: number | null | undefined
 }
 
 const noPolicies: readonly CallPolicy[] = []
@@ -44,6 +48,8 @@ export function paramsOf(input: AgentParamsInput): AgentParams {
     ...(input.max_output_tokens === undefined ? {} : { maxOutputTokens: input.max_output_tokens }),
     ...(input.max_concurrency === undefined ? {} : { maxConcurrency: input.max_concurrency }),
     ...(input.allowed_tools === undefined ? {} : { allowedTools: withoutDuplicates(input.allowed_tools) }),
+    ...(input.tool_rpm === undefined ? {} : { toolRpm: input.tool_rpm }),
+    ...(input.tool_daily === undefined ? {} : { toolDaily: input.tool_daily }),
   }
 }
 
@@ -56,16 +62,21 @@ export function rulesView(rules: AgentRules) {
     max_output_tokens: rules.maxOutputTokens,
     max_concurrency: rules.maxConcurrency,
     allowed_tools: rules.allowedTools,
+    tool_rpm: rules.toolRpm,
+    tool_daily: rules.toolDaily,
   }
 }
 
 /** Returns the rules in the form that the pipeline reads: a list with one policy. The list is empty for an agent without rules. */
-export function policiesOf(
-  agentId: number,
-  { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools }: AgentRules,
-): readonly CallPolicy[] {
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools].every(rule => rule === null)) return noPolicies
-  const tools = allowedTools === null ? {} : { allowedTools }
+export function policiesOf(agentId: number, rules: AgentRules): readonly CallPolicy[] {
+  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools, toolRpm, toolDaily } = rules
+  const all = [allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools, toolRpm, toolDaily]
+  if (all.every(rule => rule === null)) return noPolicies
+  const tools = {
+    ...(allowedTools === null ? {} : { allowedTools }),
+    ...(toolRpm === null ? {} : { toolRpm }),
+    ...(toolDaily === null ? {} : { toolDaily }),
+  }
   return [{ owner: 'agent', ownerId: agentId, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, ...tools }]
 }
 
@@ -79,7 +90,9 @@ export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean 
     then.maxCostUinr === now.maxCostUinr &&
     then.maxOutputTokens === now.maxOutputTokens &&
     then.maxConcurrency === now.maxConcurrency &&
-    isSameList(then.allowedTools, now.allowedTools)
+    isSameList(then.allowedTools, now.allowedTools) &&
+    then.toolRpm === now.toolRpm &&
+    then.toolDaily === now.toolDaily
   )
 }
 
@@ -99,6 +112,8 @@ export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   if (isMore(params.maxCostUinr, bounds.maxCostUinr)) return `max_cost_inr_per_call: at most ${inrFromUinr(bounds.maxCostUinr ?? 0n)}`
   if (isMore(params.maxOutputTokens, bounds.maxOutputTokens)) return `max_output_tokens: at most ${bounds.maxOutputTokens}`
   if (isMore(params.maxConcurrency, bounds.maxConcurrency)) return `max_concurrency: at most ${bounds.maxConcurrency}`
+  if (isMore(params.toolRpm, bounds.toolRpm)) return `tool_rpm: at most ${bounds.toolRpm}`
+  if (isMore(params.toolDaily, bounds.toolDaily)) return `tool_daily: at most ${bounds.toolDaily}`
   const tool = patternBeyond(params.allowedTools ?? [], bounds.allowedTools)
   if (tool !== undefined) return `allowed_tools: ${tool} is not within ${bounds.allowedTools?.join(', ') || 'none'}`
   return null
@@ -115,6 +130,8 @@ export function looser(params: AgentParams, now: AgentRules & { readonly mayDele
   if (params.maxCostUinr === null && now.maxCostUinr !== null) return 'max_cost_inr_per_call: there is a cap'
   if (params.maxOutputTokens === null && now.maxOutputTokens !== null) return 'max_output_tokens: there is a cap'
   if (params.maxConcurrency === null && now.maxConcurrency !== null) return 'max_concurrency: there is a cap'
+  if (params.toolRpm === null && now.toolRpm !== null) return 'tool_rpm: there is a limit'
+  if (params.toolDaily === null && now.toolDaily !== null) return 'tool_daily: there is a limit'
   return beyond(params, now)
 }
 

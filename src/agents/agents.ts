@@ -204,6 +204,8 @@ export class Agents {
         maxOutputTokens = null,
         maxConcurrency = null,
         allowedTools = null,
+        toolRpm = null,
+        toolDaily = null,
       } = params
       const at = new Date(clock.nowMs())
       return tx.maybe(
@@ -223,6 +225,8 @@ export class Agents {
         0,
         adminSet,
         allowedTools,
+        toolRpm,
+        toolDaily,
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
@@ -463,7 +467,8 @@ export class Agents {
     const after = { ...before, ...params }
     const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = after
     const caps = [maxCostUinr, maxOutputTokens, maxConcurrency] as const
-    const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, ...caps, adminSet, after.allowedTools)
+    const tools = [after.allowedTools, after.toolRpm, after.toolDaily] as const
+    const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, ...caps, adminSet, ...tools)
     return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
   }
 

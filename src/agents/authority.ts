@@ -19,6 +19,8 @@ const ruleNames = {
   maxOutputTokens: 'max_output_tokens',
   maxConcurrency: 'max_concurrency',
   allowedTools: 'allowed_tools',
+  toolRpm: 'tool_rpm',
+  toolDaily: 'tool_daily',
 } as const
 type RuleField = keyof typeof ruleNames
 export type LimitName = (typeof ruleNames)[RuleField] | 'budget'

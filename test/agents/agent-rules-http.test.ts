@@ -8,6 +8,8 @@ const noRules = {
   max_output_tokens: null,
   max_concurrency: null,
   allowed_tools: null,
+  tool_rpm: null,
+  tool_daily: null,
 }
 const allRules = {
   allowed_models: ['alpha-only', 'auto'],

@@ -68,6 +68,8 @@ test('a name creates an agent once, and then returns that agent', async () => {
       max_output_tokens: null,
       max_concurrency: null,
       allowed_tools: null,
+      tool_rpm: null,
+      tool_daily: null,
       active_children: 0,
       owner_uid: userId,
       owner_name: expect.stringMatching(/@example\.com$/),

@@ -173,6 +173,8 @@ export class Children {
       self.depth + 1,
       maker.adminSet,
       rules.allowedTools ?? null,
+      rules.toolRpm ?? null,
+      rules.toolDaily ?? null,
     )
     if (agent === null) return null
     return { agent, isNew: true, news: await this.#deps.agentBudgets.setIn(tx, orgId, agent, capUinr ?? null) }
@@ -191,7 +193,10 @@ export class Children {
     const news: NewsItem[] = []
     if (capUinr !== undefined) news.push(...(await this.#deps.agentBudgets.setIn(tx, orgId, child, capUinr)))
     if (isAsRequested(child, rules)) return { agent: child, isNew: false, news }
-    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools } = { ...child, ...rules }
+    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools, toolRpm, toolDaily } = {
+      ...child,
+      ...rules,
+    }
     const agent = await tx.one(
       setAgentRules,
       orgId,
@@ -204,6 +209,8 @@ export class Children {
       maxConcurrency,
       child.adminSet,
       allowedTools,
+      toolRpm,
+      toolDaily,
     )
     return { agent, isNew: false, news: [...news, { kind: 'agent_changed', ref: String(id) }] }
   }

@@ -10,7 +10,7 @@ import { plain, printJson, printLine } from '../command-output.ts'
 import { contentOf, textOf } from '../memory/memory-content.ts'
 
 /** The flags of the command. */
-export interface VerifyToolsFlags {
+interface VerifyToolsFlags {
   readonly keys?: string
   readonly baseUrl?: string
   readonly keyFile?: string
@@ -37,7 +37,11 @@ export async function verifyTools(file: string | undefined, flags: VerifyToolsFl
       faults.push(...found)
     }
     const days = [...new Set(faults.map(({ day }) => day))].sort()
-    if (faults.length > 0) throw new CommandError(messageOf(days, faults), { code: 'not_valid', evidence: { valid: false, days, faults: faults.slice(0, faultsShown), keys_from: from } })
+    if (faults.length > 0)
+      throw new CommandError(messageOf(days, faults), {
+        code: 'not_valid',
+        evidence: { valid: false, days, faults: faults.slice(0, faultsShown), keys_from: from },
+      })
     if (flags.json === true) return printJson({ valid: true, keys_from: from, rows, heads })
     printLine(plain(`valid: ${heads.length} heads of days with ${rows} rows, with keys of ${from}`))
     const [first, last] = [heads[0]?.payload.day, heads.at(-1)?.payload.day]

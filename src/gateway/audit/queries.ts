@@ -116,10 +116,7 @@ export const firstToolAct = statement<[orgId: number, from: Date], { at: Date | 
 )
 
 /** Reads a page of the lines about tools in a window, by time and id. */
-export const listToolActs = statement<
-  [orgId: number, from: Date, until: Date, afterAt: Date, afterId: bigint, limit: number],
-  Omit<LineRow, 'actorName'>
->(
+export const listToolActs = statement<[orgId: number, from: Date, until: Date, afterAt: Date, afterId: bigint, limit: number], Omit<LineRow, 'actorName'>>(
   'audit.list_tool_acts',
   `select id, at, actor_kind as "actorKind", actor_id as "actorId", act, target, source_ip as "sourceIp", request_id as "requestId", outcome
    from audit_log

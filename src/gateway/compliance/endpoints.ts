@@ -68,7 +68,8 @@ export const complianceEndpoints = {
     auth: 'key-or-session',
     access: auditorAccess,
     tag: 'compliance',
-    summary: 'The signed heads of the days with calls of tools or acts about tools, the oldest first. Each has the roots over the rows of its day and the hash of the head before.',
+    summary:
+      'The signed heads of the days with calls of tools or acts about tools, the oldest first. Each has the roots over the rows of its day and the hash of the head before.',
     input: {
       query: z.object({
         after: istDay.optional().describe('next_after of the page before: only later days.'),
@@ -88,7 +89,8 @@ export const complianceEndpoints = {
     auth: 'key-or-session',
     access: auditorAccess,
     tag: 'compliance',
-    summary: 'The rows of one day as the database has them now, in the form that the leaves of its head cover: calls of tools, then acts about tools. They have no content.',
+    summary:
+      'The rows of one day as the database has them now, in the form that the leaves of its head cover: calls of tools, then acts about tools. They have no content.',
     input: { query: z.object({ day: istDay.describe('The IST day on which the rows were written.'), cursor: z.string().max(200).optional() }) },
     output: z.object({
       rows: z.array(auditRow),

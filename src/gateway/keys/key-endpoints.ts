@@ -52,6 +52,8 @@ const rules = {
     .nullable()
     .optional()
     .describe('Tools of MCP servers that calls of the key may use: public names, and slug__* for all tools of a server; null or empty = none.'),
+  tool_rpm: z.int().min(1).max(limitMax).nullable().optional().describe('Most calls of tools a minute; null = no limit.'),
+  tool_daily: z.int().min(1).max(limitMax).nullable().optional().describe('Most calls of tools on a day of India; null = no limit.'),
 }
 type Rules = z.output<z.ZodObject<typeof rules>>
 
@@ -63,6 +65,8 @@ const policyView = {
   max_output_tokens: z.int().nullable(),
   max_concurrency: z.int().nullable(),
   allowed_tools: z.array(z.string()).nullable(),
+  tool_rpm: z.int().nullable(),
+  tool_daily: z.int().nullable(),
 }
 const common = {
   id: z.int(),
@@ -116,6 +120,8 @@ function rulesOf(body: Rules) {
       maxOutputTokens: body.max_output_tokens,
       maxConcurrency: body.max_concurrency,
       allowedTools: unique(body.allowed_tools),
+      toolRpm: body.tool_rpm,
+      toolDaily: body.tool_daily,
     },
   }
 }
@@ -197,6 +203,8 @@ export const keyEndpoints = {
         max_output_tokens: body.max_output_tokens ?? null,
         max_concurrency: body.max_concurrency ?? null,
         allowed_tools: policies.allowedTools ? [...policies.allowedTools] : null,
+        tool_rpm: body.tool_rpm ?? null,
+        tool_daily: body.tool_daily ?? null,
       }
       return reply.json(view, 201, noStore)
     },

@@ -78,9 +78,14 @@ function secretsOf({ hash, previousHash, previousUntil }: KeyRow): KeySecrets {
 }
 
 function policiesOf(row: KeyRow): readonly CallPolicy[] {
-  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools } = row
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools].every(rule => rule === null)) return []
-  const tools = allowedTools === null ? {} : { allowedTools }
+  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools, toolRpm, toolDaily } = row
+  const all = [allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools, toolRpm, toolDaily]
+  if (all.every(rule => rule === null)) return []
+  const tools = {
+    ...(allowedTools === null ? {} : { allowedTools }),
+    ...(toolRpm === null ? {} : { toolRpm }),
+    ...(toolDaily === null ? {} : { toolDaily }),
+  }
   return [{ owner: 'key', ownerId: row.id, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, ...tools }]
 }
 

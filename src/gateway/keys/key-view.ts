@@ -26,6 +26,8 @@ export interface KeyView {
   readonly max_output_tokens: number | null
   readonly max_concurrency: number | null
   readonly allowed_tools: readonly string[] | null
+  readonly tool_rpm: number | null
+  readonly tool_daily: number | null
   readonly last_used_at: string | null
   readonly expires_at: string | null
   readonly created_at: string
@@ -68,6 +70,8 @@ export function keyView(row: ListedKey, { budget, pendingUseMs, nowMs, tiers }: 
     max_output_tokens: row.maxOutputTokens,
     max_concurrency: row.maxConcurrency,
     allowed_tools: row.allowedTools,
+    tool_rpm: row.toolRpm,
+    tool_daily: row.toolDaily,
     last_used_at: lastUsedMs === 0 ? null : new Date(lastUsedMs).toISOString(),
     expires_at: iso(row.expiresAt),
     created_at: row.createdAt.toISOString(),

@@ -36,6 +36,8 @@ export interface KeyPolicies {
   readonly maxConcurrency?: number | null | undefined
   /** Null allows no tool of an MCP server. */
   readonly allowedTools?: readonly string[] | null | undefined
+  readonly toolRpm?: number | null | undefined
+  readonly toolDaily?: number | null | undefined
 }
 
 export interface NewKey {
@@ -138,6 +140,8 @@ export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids,
       expiresAt,
       createdAt,
       policies.allowedTools ?? null,
+      policies.toolRpm ?? null,
+      policies.toolDaily ?? null,
     ),
   )
   await emit(tx, { id: eventId(ids, nowMs), orgId: params.orgId, type: 'key.created', atMs: nowMs, data: { key_id: id, prefix, tier, scope } })
@@ -191,6 +195,8 @@ export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: K
       orElse(changes.maxConcurrency, before.maxConcurrency),
       now,
       orElse(changes.allowedTools, before.allowedTools),
+      orElse(changes.toolRpm, before.toolRpm),
+      orElse(changes.toolDaily, before.toolDaily),
     ),
   )
 }

@@ -30,6 +30,9 @@ export interface CallPolicy {
   readonly maxConcurrency: number | null
   /** Public names of tools of MCP servers, and `slug__*` for all tools of one. Null or absent: none. */
   readonly allowedTools?: readonly string[] | null
+  /** Maximum number of calls of tools in a minute, and in a day of India. Null or absent: no limit of its own. */
+  readonly toolRpm?: number | null
+  readonly toolDaily?: number | null
 }
 
 interface Common {

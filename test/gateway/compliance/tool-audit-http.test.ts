@@ -23,7 +23,10 @@ const ageActs = statement<[days: number]>(
 )
 /** Gives rows to an organisation that does not exist, which deletes them for everybody, and gives them back. */
 const flipCall = statement<[requestId: string]>('test.flip_tool_call', 'update usage_events set org_id = -org_id where request_id = $1::text')
-const flipAct = statement<[hash: string]>('test.flip_tool_act', `update audit_log set org_id = -org_id where act = 'approveTool' and target like '%' || $1::text`)
+const flipAct = statement<[hash: string]>(
+  'test.flip_tool_act',
+  `update audit_log set org_id = -org_id where act = 'approveTool' and target like '%' || $1::text`,
+)
 const flipHead = statement<[day: string]>('test.flip_tool_head', 'update tool_audit_heads set org_id = -org_id where day = $1::date')
 const addValue = statement<[requestId: string, uinr: number]>(
   'test.add_tool_value',
@@ -189,7 +192,15 @@ describe('the records of tools', () => {
     expect([page.heads.length, page.next_after]).toEqual([1, earlier])
     const rest = (await app.call('GET', `/v1/org/tool-audit/heads?after=${earlier}`)).json
     expect([rest.heads[0].payload.day, rest.next_after]).toEqual([later, null])
-    for (const query of ['heads?after=x', 'heads?limit=0', 'heads?limit=101', 'heads?after=2026-02-30', 'rows', 'rows?day=2026-02-30', `rows?day=${earlier}&cursor=x`])
+    for (const query of [
+      'heads?after=x',
+      'heads?limit=0',
+      'heads?limit=101',
+      'heads?after=2026-02-30',
+      'rows',
+      'rows?day=2026-02-30',
+      `rows?day=${earlier}&cursor=x`,
+    ])
       expect((await app.call('GET', `/v1/org/tool-audit/${query}`)).status, query).toBe(400)
     expect((await runHere(['verify'], env)).code).toBe(2)
     writeFileSync(join(folder, 'none.json'), '{}')

@@ -105,6 +105,8 @@ describe('making and listing keys', () => {
       max_output_tokens: 900,
       max_concurrency: 4,
       allowed_tools: null,
+      tool_rpm: null,
+      tool_daily: null,
       last_used_at: expect.any(String),
       expires_at: made.expires_at,
       created_at: made.created_at,

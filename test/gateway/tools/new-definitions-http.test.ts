@@ -26,8 +26,7 @@ const as = (method: string, path: string, body?: unknown) => app.call(method, `/
 const sync = async () => (await as('POST', '/sync')).json.sync
 const detail = async (name: string) => (await as('GET', `/tools/${named(name)}`)).json.tool
 const hashOf = async (name: string): Promise<string> => (await detail(name)).hash
-const approve = async (name: string, hash?: string) =>
-  as('POST', '/tools/approve', { tools: [{ name: named(name), hash: hash ?? (await hashOf(name)) }] })
+const approve = async (name: string, hash?: string) => as('POST', '/tools/approve', { tools: [{ name: named(name), hash: hash ?? (await hashOf(name)) }] })
 
 beforeAll(async () => {
   ;[server, receiver] = await Promise.all([startListedServer('modern'), startWebhookReceiver()])
@@ -164,10 +163,12 @@ async function newNamesWait(): Promise<void> {
   expect(await listed()).toEqual(['add', 'fresh', 'list'])
   await until(() => events().length === 3)
   const [renamed] = await lines()
-  expect([events().at(-1).tools.map((each: { change: string }) => each.change), renamed]).toEqual([
-    ['new', 'gone'],
-    `tool_server=${id} new=1 changed=0 gone=1 returned=0`,
-  ])
+  expect([
+    events()
+      .at(-1)
+      .tools.map((each: { change: string }) => each.change),
+    renamed,
+  ]).toEqual([['new', 'gone'], `tool_server=${id} new=1 changed=0 gone=1 returned=0`])
   expect((await detail('echo2')).state).toBe('pending')
 }
 

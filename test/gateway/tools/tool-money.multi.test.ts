@@ -45,9 +45,9 @@ describe.runIf(onPostgres)('the price of tools over three processes', () => {
   const at = (i: number): GatewayProcess => processes[i % processes.length] as GatewayProcess
   const tool = (i: number, token: string, name: string, args: object): Promise<FleetReply> =>
     processApp(fleet, at(i)).call('POST', `/v1/tools/mod__${name}/call`, { arguments: args }, { token })
-  async function newCaller(budgetInr: number): Promise<{ id: number; token: string }> {
+  async function newCaller(budgetInr: number, more: object = {}): Promise<{ id: number; token: string }> {
     const agent = await fleet.newAgent(`payer ${named++}`, budgetInr)
-    const changed = await processApp(fleet, at(1)).call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_tools: ['mod__*', 'gone__*'] })
+    const changed = await processApp(fleet, at(1)).call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_tools: ['mod__*', 'gone__*'], ...more })
     expect(changed.status).toBe(200)
     for (const i of times(3))
       await until(async () => (await processApp(fleet, at(i)).call('GET', '/v1/tools/mod__echo', undefined, { token: agent.token })).status === 200, 'allowed')
@@ -73,7 +73,8 @@ describe.runIf(onPostgres)('the price of tools over three processes', () => {
     expect(Object.keys(counts).filter(name => name !== '200' && !name.startsWith('429 agent_budget_'))).toEqual([])
     expect(counts['200'] ?? 0).toBeLessThanOrEqual(10)
     // Calls that run hold money of other processes for a moment. Whatever was refused for that reason can be spent now, and no more.
-    for (const i of times(3)) await until(async () => (await tool(i, token, 'echo', { text: 'rest' })).json.error?.code === 'agent_budget_exceeded', `used up ${i}`)
+    for (const i of times(3))
+      await until(async () => (await tool(i, token, 'echo', { text: 'rest' })).json.error?.code === 'agent_budget_exceeded', `used up ${i}`)
     expect(server.calls.length - before).toBe(10)
     const talked = talks.filter(({ status }) => status === 200).length
     await settledWith(id, 10n * priceUinr + BigInt(talked * chatTokens) * tokenUinr)
@@ -110,6 +111,15 @@ describe.runIf(onPostgres)('the price of tools over three processes', () => {
     expect(await fleet.db.many(toolRows, id)).toEqual([{ outcome: 'interrupted', value: priceUinr, tools: true }])
     expect(server.calls.length - before).toBe(1)
   }
+
+  test('a daily limit of calls of tools is exact over three processes', async () => {
+    const { token } = await newCaller(1000, { tool_daily: 10 })
+    const before = server.calls.length
+    const replies = await Promise.all(times(60).map(i => tool(i, token, 'echo', { text: String(i) })))
+    expect(countReplies(replies)).toEqual({ '200': 10, '429 daily_limit_reached': 50 })
+    expect(server.calls.length - before).toBe(10)
+    expect(await fleet.violations()).toEqual([])
+  })
 
   test('TGW-07 a tool is paid from the budgets of models, held before and counted once: of 1,000 parallel calls beside chats over three processes, ten reach the server, an unreached server costs nothing, and a killed process counts its call once', {
     timeout: 90_000,

@@ -8,7 +8,7 @@ export const rowsPageMax = 1_000
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 
 /** What a head signs. */
-export const headPayload = z.strictObject({
+const headPayload = z.strictObject({
   schema: z.literal('brigade.tool-audit-head.v1'),
   issuer: z.string().describe('Base URL of the gateway that signed.'),
   org_id: z.int(),

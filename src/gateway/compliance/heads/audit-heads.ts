@@ -13,7 +13,7 @@ import { MerkleRoot } from './merkle-root.ts'
 import { findCallsKeptFrom, findLastHead, firstToolCall, type HeadRow, insertHead, listHeads, listToolCalls } from './queries.ts'
 
 /** The lines of the audit trail about tools, from the domain that owns them. */
-export interface ToolActs {
+interface ToolActs {
   /** Returns when the first line was written at or after an instant, or null. */
   firstAt(orgId: number, from: Date): Promise<Date | null>
   /** Returns a page of the lines of a window, by time and id. */
@@ -33,7 +33,7 @@ export interface AuditHeadsDeps {
 }
 
 /** A page of rows below a head. Rows of days before `callsKeptFrom`, and acts before `actsKeptFrom`, may have been deleted by age. */
-export interface RowPage {
+interface RowPage {
   readonly rows: readonly AuditRow[]
   readonly nextCursor: string | null
   readonly callsKeptFrom: string | null

@@ -18,7 +18,7 @@ export class MerkleRoot {
 
   add(text: string): void {
     this.#count++
-    let tree = { size: 1, hash: createHash('sha256').update(leafMark).update(text).digest() }
+    let tree: { readonly size: number; readonly hash: Buffer } = { size: 1, hash: createHash('sha256').update(leafMark).update(text).digest() }
     for (let last = this.#trees.at(-1); last !== undefined && last.size === tree.size; last = this.#trees.at(-1)) {
       this.#trees.pop()
       tree = { size: last.size * 2, hash: nodeOf(last.hash, tree.hash) }

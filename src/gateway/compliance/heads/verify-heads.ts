@@ -13,7 +13,6 @@ export interface HeadFault {
   readonly why: string
 }
 
-
 /** Returns the heads in a text: a list, or an object with a list under `heads`. Null when it contains none. */
 export function headsIn(value: unknown): AuditHead[] | null {
   const list = z.union([z.array(auditHead), z.looseObject({ heads: z.array(auditHead) }).transform(({ heads }) => heads)])
@@ -62,11 +61,16 @@ export class DayRows {
   compare({ payload }: AuditHead, kept: { readonly callsKeptFrom: string | null; readonly actsKeptFrom: string; readonly dayStart: string }): HeadFault[] {
     const { calls, acts, day } = payload
     const faults: HeadFault[] = []
-    const isOld = { calls: calls.first_day !== null && kept.callsKeptFrom !== null && calls.first_day < kept.callsKeptFrom, acts: kept.dayStart < kept.actsKeptFrom }
+    const isOld = {
+      calls: calls.first_day !== null && kept.callsKeptFrom !== null && calls.first_day < kept.callsKeptFrom,
+      acts: kept.dayStart < kept.actsKeptFrom,
+    }
     for (const [name, signed, found] of [['calls', calls, this.#roots.call] as const, ['acts', acts, this.#roots.act] as const]) {
       if (found.hex() === signed.root || (isOld[name] && found.count < signed.count)) continue
       const why =
-        found.count === signed.count ? `at least one of the ${signed.count} ${name} was changed` : `${signed.count} ${name} are signed, and the gateway has ${found.count}`
+        found.count === signed.count
+          ? `at least one of the ${signed.count} ${name} was changed`
+          : `${signed.count} ${name} are signed, and the gateway has ${found.count}`
       faults.push({ day, why })
     }
     return faults

@@ -24,7 +24,7 @@ export interface AdmissionRequest {
   readonly agentAncestorIds: readonly number[]
   /** The team of a `team` budget. Absent or null when there is none. */
   readonly teamId?: number | null
-  /** The policies of this call. Limits read only `maxConcurrency`. Absent when there are none. */
+  /** The policies of this call. Limits read only `maxConcurrency`, and for a tool `toolRpm` and `toolDaily`. Absent when there are none. */
   readonly policies?: readonly CallPolicy[]
   /** The first hold: the most that the dearest route of the plan may cost at first. */
   readonly needUinr: bigint

@@ -1,7 +1,7 @@
 /** Finds the counters that bind a caller. They are found once for each caller and period, and then reused until a cap or a period changes. */
 import { LRUCache } from 'lru-cache'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
-import { endOfIstDayMs, endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
+import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
 import type { BudgetCache, BudgetEntry, PeriodCap } from '../budgets/budget-cache.ts'
 import type { PeriodWindow } from '../budgets/periods/period.ts'
 import { type BudgetCalendar, defaultZones } from '../budgets/periods/zones.ts'
@@ -9,6 +9,7 @@ import type { Charge, PeriodRef } from '../journal/journal-records.ts'
 import type { AdmissionRequest } from './admission.ts'
 import type { Counter, CounterTable, Scope, ScopeRef } from './counters/counter-state.ts'
 import { areCapsOf, type RunningCap, runningCapsOf } from './counters/running.ts'
+import { areSameRates, type ToolRate, toolRatesOf } from './counters/tool-rates.ts'
 
 const bindingsMax = 20_000
 /** The id of the scope that counts the free calls of a founder. */
@@ -25,6 +26,8 @@ export interface TrialCap {
 export interface Binding {
   readonly version: number
   readonly dailyLimit: number | null
+  /** The limits of calls of tools. Their counters are the first ones. Empty for a call of a model. */
+  readonly toolRates: readonly ToolRate[]
   readonly running: readonly RunningCap[]
   /** The cap of the whole organisation. Its counter is the last one. Null when there is none. */
   readonly orgRunning: number | null
@@ -32,7 +35,7 @@ export interface Binding {
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
   /**
-   * The capped counters in the order in which they refuse: the daily limit, the free calls of a trial, the budgets from the narrowest to the
+   * The capped counters in the order in which they refuse: the limits of calls of tools or the daily limit, the free calls of a trial, the budgets from the narrowest to the
    * widest, the prepaid balance, then concurrent calls. Concurrent calls come last because waiting helps there.
    */
   readonly counters: readonly Counter[]
@@ -82,6 +85,7 @@ export class Bindings {
     if (binding === undefined || binding.version !== this.version || nowMs >= binding.validUntilMs) return null
     if (binding.dailyLimit !== dailyLimitOf(request)) return null
     if (!areCapsOf(binding.running, request.policies)) return null
+    if (request.isTool === true && !areSameRates(binding.toolRates, toolRatesOf(request.principal.orgId, request.policies))) return null
     return this.#budgets.areFresh(binding.entries, monotonicMs) ? binding : null
   }
 
@@ -98,13 +102,15 @@ export class Bindings {
     const entries = await this.#budgets.load(refs)
     const { principal } = request
     const dailyLimit = dailyLimitOf(request)
-    const counters: Counter[] = []
+    const toolRates = request.isTool === true ? toolRatesOf(principal.orgId, request.policies) : []
+    const counters: Counter[] = toolRates.map(({ ref, metric, limit }) => this.#counters.get(ref, metric, nowMs, BigInt(limit)))
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
     // No organisation has a negative id, so this counter belongs to no organisation but to a person.
     if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: trialScopeId }, trial.callsMost, nowMs))
     const zones = entries.find(({ ref }) => ref.scope === 'org')?.zones ?? defaultZones
     const periods: PeriodRef[] = []
-    let endsAtMs = Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs))
+    const isByMinute = toolRates.some(({ metric }) => metric === 'rpm')
+    let endsAtMs = isByMinute ? endOfIstMinuteMs(nowMs) : Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs))
     for (const entry of entries) {
       for (const cap of entry.caps) {
         const window = this.#calendar.windowAt(zones, cap.period, nowMs)
@@ -122,6 +128,7 @@ export class Bindings {
     const binding: Binding = {
       version: this.version,
       dailyLimit,
+      toolRates,
       running,
       orgRunning,
       validUntilMs: endsAtMs,

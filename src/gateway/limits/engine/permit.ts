@@ -151,7 +151,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   #noteSpend(event: E): void {
     for (let i = 0; i < this.#counters.length; i++) {
       const counter = this.#counters[i] as Counter
-      if (counter.metric === 'daily') counter.knownSpent += 1n
+      if (counter.metric === 'daily' || counter.metric === 'rpm') counter.knownSpent += 1n
       if (!isMoney(counter.metric)) continue
       const spent = spentOf(counter, event)
       counter.knownSpent += spent
@@ -277,10 +277,10 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return !this.#tools.keepsSlices || counter.overdrawn || spent > amount || this.#tools.acquirer.returnsAtOnce(counter) ? amount : spent
   }
 
-  /** Returns the daily units of the call: one for its key, and one for the free calls of a trial. */
+  /** Returns the units of the call: one for the day of its key, one for the free calls of a trial, and one for each limit of calls of tools. */
   #counts(): Amounts {
     let counts = noAmounts
-    for (const { metric, id } of this.#counters) if (metric === 'daily' && id !== null) counts = [...counts, [id, 1n]]
+    for (const { metric, id } of this.#counters) if ((metric === 'daily' || metric === 'rpm') && id !== null) counts = [...counts, [id, 1n]]
     return counts
   }
 

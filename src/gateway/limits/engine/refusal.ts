@@ -8,6 +8,7 @@ import { brHeader } from '../../wire/response-headers.ts'
 import { adjectiveOf, periodOfName } from '../budgets/periods/period.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
 import { type Counter, isSpend, type RefusalNote } from './counters/counter-state.ts'
+import { isToolRate } from './counters/tool-rates.ts'
 
 /** The seconds to wait when only the holds of running calls cause the refusal. */
 const heldRetrySeconds = 5
@@ -36,6 +37,7 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
   if (isSpend(counter.metric)) return budgetError(counter, note, nowMs, headers)
   const endSeconds = endSecondsOf(counter, nowMs)
   const resetsAt = new Date(counter.endsAtMs).toISOString()
+  if (isToolRate(counter)) return toolRateError(counter, note, { retryAfterSeconds: endSeconds, headers, resetsAt })
   if (counter.metric === 'rpm')
     return fail('rate_limit_exceeded', {
       retryAfterSeconds: endSeconds,
@@ -51,6 +53,20 @@ export function refusalError({ counter, note }: Refused, nowMs: number, counters
       message: `The trial keys of this organisation, and of others that the same person made, may make ${note.cap} free calls a day together (TRIAL_ORG_DAILY). It resets at ${resetsAt}. Top up to end the trial, or use your own provider key.`,
     })
   return fail('daily_limit_reached', { retryAfterSeconds: endSeconds, headers, extra: { limit: Number(note.cap), resets_at: resetsAt } })
+}
+
+function toolRateError(
+  { metric, scope }: Counter,
+  { cap }: RefusalNote,
+  { resetsAt, ...when }: { readonly retryAfterSeconds: number; readonly headers: Readonly<Record<string, string>>; readonly resetsAt: string },
+): GatewayError {
+  const isMinute = metric === 'rpm'
+  const name = isMinute ? 'tool_rpm' : 'tool_daily'
+  return fail(isMinute ? 'rate_limit_exceeded' : 'daily_limit_reached', {
+    ...when,
+    extra: { scope, limit: Number(cap), limit_name: name, resets_at: resetsAt },
+    message: `This ${scope} may make ${cap} calls of tools ${isMinute ? 'in a minute' : 'on a day'} (${name}). The limit resets at ${resetsAt}.`,
+  })
 }
 
 const endSecondsOf = ({ endsAtMs }: Counter, nowMs: number): number => Math.max(1, Math.ceil((endsAtMs - nowMs) / 1000))

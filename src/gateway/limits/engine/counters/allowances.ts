@@ -145,6 +145,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const { dailyLimit } = binding
         const daily = binding.counters[0]
         if (dailyLimit !== null && daily !== undefined) await this.#follow(daily, dailyLimit)
+        for (const [i, { limit }] of binding.toolRates.entries()) await this.#follow(binding.counters[i] as Counter, limit)
         for (const [i, { cap }] of binding.running.entries()) {
           const counter = binding.counters[binding.counters.length - binding.running.length - (orgRunning === null ? 0 : 1) + i]
           if (counter !== undefined) await this.#follow(counter, cap)
