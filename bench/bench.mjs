@@ -20,6 +20,7 @@ import { installPortkey } from './portkey.mjs'
 import { describe, markdown, summarize, verdictsOf } from './report.mjs'
 import { measureRevokes, revokesTable } from './revokes.mjs'
 import { program, runRounds, say, slowChunks, startAll, warmUp } from './rounds.mjs'
+import { measureTools, toolsTable, toolVerdicts } from './tools.mjs'
 import { chunksOfStream, scenariosOf } from './workload.mjs'
 
 /** A comparison starts both builds again after this many rounds. */
@@ -43,6 +44,7 @@ function readOptions() {
       news: { type: 'boolean', default: false },
       memory: { type: 'boolean', default: false },
       revokes: { type: 'boolean', default: false },
+      tools: { type: 'boolean', default: false },
       postgres: { type: 'boolean', default: false },
       prepaid: { type: 'boolean', default: false },
       'install-portkey': { type: 'boolean', default: false },
@@ -70,13 +72,15 @@ function readOptions() {
     only: values.only?.split(',') ?? null,
     scenarios: values.scenarios?.split(',') ?? null,
     // These measurements need several processes, which can share only PostgreSQL.
-    postgres: values.postgres || ((values.news || values.revokes) && !process.env.BENCH_DATABASE_URL),
+    postgres: values.postgres || ((values.news || values.revokes || values.tools) && !process.env.BENCH_DATABASE_URL),
     prepaid: values.prepaid,
     news: values.news,
     newsSamples: quick ? 10 : 50,
     memory: values.memory,
     revokes: values.revokes,
     revokeSamples: quick ? 20 : 200,
+    tools: values.tools,
+    toolSamples: quick ? 20 : 100,
     installPortkey: values['install-portkey'],
     compare: values.compare ?? null,
     isReversing: values.compare !== undefined,
@@ -128,6 +132,17 @@ async function runRevokes(options, folder, databaseUrl) {
   const run = { at: new Date().toISOString(), options, machine: { ...before, loadAverageAtEnd: machine().loadAverage } }
   writeResults('revokes.json', { ...run, rows })
   console.log(revokesTable(rows, options.revokeSamples, run))
+}
+
+async function runTools(options, folder, databaseUrl) {
+  const before = machine()
+  const measured = await measureTools({ folder, databaseUrl, options, say })
+  const run = { at: new Date().toISOString(), options, isPinned, machine: { ...before, loadAverageAtEnd: machine().loadAverage } }
+  const verdicts = toolVerdicts(measured.found)
+  writeResults('tools.json', { ...run, ...measured, verdicts })
+  console.log(toolsTable(measured, run))
+  const isMissed = options.check && verdicts.some(({ verdict }) => verdict === 'missed')
+  process.exitCode = measured.failures.length > 0 || isMissed ? 1 : 0
 }
 
 /** Starts the upstream and measures the contenders in all rounds. Returns them with a description of the run. */
@@ -236,6 +251,7 @@ async function main() {
     }
     if (options.memory) return await runMemory(options, folder, databaseUrl)
     if (options.revokes) return await runRevokes(options, folder, databaseUrl)
+    if (options.tools) return await runTools(options, folder, databaseUrl)
     if (options.compare !== null) return await runComparison(options, folder, databaseUrl)
     await runAll(options, folder, databaseUrl)
   } finally {

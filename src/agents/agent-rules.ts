@@ -16,6 +16,8 @@ export interface AgentRules {
   readonly allowedTools: readonly string[] | null
   /** The caps of each run of the agent. Only an agent at the top of its family has any. */
   readonly runCaps: StoredRunCaps | null
+  readonly toolRpm: number | null
+  readonly toolDaily: number | null
 }
 
 /** The rules that a request sets for an agent. A rule that is left out does not change. */
@@ -36,6 +38,8 @@ export interface AgentParamsInput {
   readonly tpm_limit?: number | null | undefined
   readonly allowed_tools?: readonly string[] | null | undefined
   readonly run?: RunCapsInput | null | undefined
+  readonly tool_rpm?: number | null | undefined
+  readonly tool_daily?: number | null | undefined
 }
 
 const noPolicies: readonly CallPolicy[] = []
@@ -54,6 +58,8 @@ export function paramsOf(input: AgentParamsInput): AgentParams {
     ...(input.tpm_limit === undefined ? {} : { tpmLimit: input.tpm_limit }),
     ...(input.allowed_tools === undefined ? {} : { allowedTools: withoutDuplicates(input.allowed_tools) }),
     ...(input.run === undefined ? {} : { run: input.run }),
+    ...(input.tool_rpm === undefined ? {} : { toolRpm: input.tool_rpm }),
+    ...(input.tool_daily === undefined ? {} : { toolDaily: input.tool_daily }),
   }
 }
 
@@ -68,32 +74,24 @@ export function rulesView(rules: AgentRules) {
     tpm_limit: rules.tpmLimit,
     allowed_tools: rules.allowedTools,
     run: runCapsViewOf(rules.runCaps),
+    tool_rpm: rules.toolRpm,
+    tool_daily: rules.toolDaily,
   }
 }
 
 /** Returns the rules in the form that the pipeline reads: a list with one policy. The list is empty for an agent without rules. */
-export function policiesOf(
-  agentId: number,
-  { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps }: AgentRules,
-): readonly CallPolicy[] {
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps].every(rule => rule === null))
-    return noPolicies
-  const tools = allowedTools === null ? {} : { allowedTools }
+export function policiesOf(agentId: number, rules: AgentRules): readonly CallPolicy[] {
+  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, toolRpm, toolDaily, runCaps } = rules
+  const all = [allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, toolRpm, toolDaily, runCaps]
+  if (all.every(rule => rule === null)) return noPolicies
+  const tools = {
+    ...(allowedTools === null ? {} : { allowedTools }),
+    ...(toolRpm === null ? {} : { toolRpm }),
+    ...(toolDaily === null ? {} : { toolDaily }),
+  }
   const caps = runCapsOf(runCaps)
-  return [
-    {
-      owner: 'agent',
-      ownerId: agentId,
-      allowedModels,
-      allowedProviders,
-      maxCostUinr,
-      maxOutputTokens,
-      maxConcurrency,
-      tpmLimit,
-      ...tools,
-      ...(caps === null ? {} : { run: caps }),
-    },
-  ]
+  const ofRuns = caps === null ? {} : { run: caps }
+  return [{ owner: 'agent', ownerId: agentId, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, ...tools, ...ofRuns }]
 }
 
 /** Returns whether the request changes nothing. */
@@ -108,6 +106,8 @@ export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean 
     then.maxConcurrency === now.maxConcurrency &&
     then.tpmLimit === now.tpmLimit &&
     isSameList(then.allowedTools, now.allowedTools) &&
+    then.toolRpm === now.toolRpm &&
+    then.toolDaily === now.toolDaily &&
     areSameCaps(then.runCaps, now.runCaps)
   )
 }
@@ -133,6 +133,8 @@ export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   if (isMore(params.maxOutputTokens, bounds.maxOutputTokens)) return `max_output_tokens: at most ${bounds.maxOutputTokens}`
   if (isMore(params.maxConcurrency, bounds.maxConcurrency)) return `max_concurrency: at most ${bounds.maxConcurrency}`
   if (isMore(params.tpmLimit, bounds.tpmLimit)) return `tpm_limit: at most ${bounds.tpmLimit}`
+  if (isMore(params.toolRpm, bounds.toolRpm)) return `tool_rpm: at most ${bounds.toolRpm}`
+  if (isMore(params.toolDaily, bounds.toolDaily)) return `tool_daily: at most ${bounds.toolDaily}`
   const tool = patternBeyond(params.allowedTools ?? [], bounds.allowedTools)
   if (tool !== undefined) return `allowed_tools: ${tool} is not within ${bounds.allowedTools?.join(', ') || 'none'}`
   return null
@@ -152,6 +154,8 @@ export function looser(params: AgentParams, now: AgentRules & { readonly mayDele
   const cap = looserCap(now.runCaps, runCapsAfter(now, params))
   if (cap !== null) return `run.${cap}: there is a cap`
   if (params.tpmLimit === null && now.tpmLimit !== null) return 'tpm_limit: there is a limit'
+  if (params.toolRpm === null && now.toolRpm !== null) return 'tool_rpm: there is a limit'
+  if (params.toolDaily === null && now.toolDaily !== null) return 'tool_daily: there is a limit'
   return beyond(params, now)
 }
 

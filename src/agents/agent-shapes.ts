@@ -28,6 +28,8 @@ export const agentView = z.object({
   tpm_limit: z.int().nullable(),
   run: runCapsView.nullable().describe('Caps of each of its runs; null = none.'),
   allowed_tools: z.array(z.string()).nullable().describe('Tools of MCP servers that its calls may use; null or empty = none.'),
+  tool_rpm: z.int().nullable().describe('Most calls of tools a minute; null = no limit.'),
+  tool_daily: z.int().nullable().describe('Most calls of tools on a day of India; null = no limit.'),
   active_children: z.int().describe('Number of its children that are not revoked.'),
   owner_uid: z.int().nullable().describe('The member who answers for it; null: nobody, so owners and admins do.'),
   owner_name: z.string().nullable().describe('Null when the owner is no member any more.'),
@@ -95,6 +97,8 @@ export const paramsShape = {
   allowed_tools: allowedTools.describe(
     'Tools of MCP servers that its calls may use: public names, and slug__* for all tools of a server. null or empty = none. Every agent above it must allow them too.',
   ),
+  tool_rpm: z.int().min(1).max(int4Max).nullable().optional().describe('Most calls of tools a minute, over all processes; null = no limit.'),
+  tool_daily: z.int().min(1).max(int4Max).nullable().optional().describe('Most calls of tools on a day of India; null = no limit.'),
 }
 
 /** The caps of runs that a request may set for an agent at the top of its family. */

@@ -205,6 +205,8 @@ export class Agents {
         maxCostUinr = null,
         maxOutputTokens = null,
         maxConcurrency = null,
+        toolRpm = null,
+        toolDaily = null,
       } = params
       const at = new Date(clock.nowMs())
       return tx.maybe(
@@ -226,6 +228,8 @@ export class Agents {
         params.allowedTools ?? null,
         capsText(capsAfter(null, params.run ?? null)),
         params.tpmLimit ?? null,
+        toolRpm,
+        toolDaily,
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
@@ -468,7 +472,7 @@ export class Agents {
     const after = { ...before, ...params }
     const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = after
     const caps = [maxCostUinr, maxOutputTokens, maxConcurrency] as const
-    const others = [adminSet, after.allowedTools, capsText(runCapsAfter(before, params)), after.tpmLimit] as const
+    const others = [adminSet, after.allowedTools, capsText(runCapsAfter(before, params)), after.tpmLimit, after.toolRpm, after.toolDaily] as const
     const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, ...caps, ...others)
     return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
   }

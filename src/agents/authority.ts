@@ -21,6 +21,8 @@ const ruleNames = {
   tpmLimit: 'tpm_limit',
   allowedTools: 'allowed_tools',
   run: 'run',
+  toolRpm: 'tool_rpm',
+  toolDaily: 'tool_daily',
 } as const
 type RuleField = keyof typeof ruleNames
 export type LimitName = (typeof ruleNames)[RuleField] | 'budget'

@@ -2,7 +2,7 @@ import type { Clock } from '../platform/clock.ts'
 import type { Db } from '../platform/db/db.ts'
 import type { ControlLog, News } from '../platform/db/db-control-log.ts'
 import { fail } from '../platform/errors.ts'
-import type { Inflight } from '../platform/loop/inflight.ts'
+import { everyToolCall, type Inflight } from '../platform/loop/inflight.ts'
 import type { Log } from '../platform/observe/log.ts'
 import { recentEpochs } from './queries.ts'
 import { refused } from './tokens/token-refusal.ts'
@@ -86,10 +86,12 @@ export class KillSwitch {
     return this.#deps.controlLog.lastSyncAgeMs() > this.#deps.staleMs
   }
 
-  /** Cuts all running calls of agents when the control log was last read too long ago. It runs every second. */
+  /** Cuts all running calls of agents and all running calls of tools when the control log was last read too long ago. It runs every second. */
   cutWhenStale(): void {
     if (!this.isStale()) return
-    const count = this.#deps.inflight.abortAllAgents('agent_stale')
+    const { inflight } = this.#deps
+    const count = inflight.abortAllAgents('agent_stale')
+    inflight.abortToken(everyToolCall, 'tools_stale')
     if (count > 0) this.#deps.log.warn('agent_calls_cut_stale', { count })
   }
 

@@ -10,6 +10,8 @@ const noRules = {
   tpm_limit: null,
   allowed_tools: null,
   run: null,
+  tool_rpm: null,
+  tool_daily: null,
 }
 const allRules = {
   allowed_models: ['alpha-only', 'auto'],

@@ -70,6 +70,8 @@ test('a name creates an agent once, and then returns that agent', async () => {
       tpm_limit: null,
       allowed_tools: null,
       run: null,
+      tool_rpm: null,
+      tool_daily: null,
       active_children: 0,
       owner_uid: userId,
       owner_name: expect.stringMatching(/@example\.com$/),

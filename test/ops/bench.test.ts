@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { medianBounds } from '../../bench/statistics.mjs'
+import { toolVerdicts } from '../../bench/tools.mjs'
 import { root } from '../../scripts/paths.mjs'
 
 interface Summary {
@@ -51,6 +52,15 @@ describe('npm run bench', () => {
       const isMet = value >= (least ?? Number.NEGATIVE_INFINITY) && value <= (most ?? Number.POSITIVE_INFINITY)
       expect(verdict).toBe(isMet ? 'met' : 'missed')
     }
+  })
+
+  test('each bar of the tool gateway gets a verdict, and a figure that was not measured misses it', () => {
+    const names = toolVerdicts({}).map(({ measure }: { measure: string }) => measure)
+    expect(names).toContain('cutThereP99Ms')
+    expect(toolVerdicts({}).every(({ verdict }: { verdict: string }) => verdict === 'missed')).toBe(true)
+    const best = Object.fromEntries(names.map((name: string) => [name, name === 'callsPerS' ? 5000 : 0]))
+    expect(toolVerdicts(best).every(({ verdict }: { verdict: string }) => verdict === 'met')).toBe(true)
+    expect(toolVerdicts({ ...best, addedP50Ms: 3.1 }).find(({ measure }: { measure: string }) => measure === 'addedP50Ms')?.verdict).toBe('missed')
   })
 
   test('the bounds of a median come from the sign test, and fewer than six values have no bounds', () => {

@@ -176,6 +176,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'sealed.list_first_content_log_sealed': 'change of the master key, over all organisations',
   'sealed.list_next_content_log_sealed': 'change of the master key, over all organisations',
   'sealed.replace_content_log_sealed': 'change of the master key, by the primary key of a row that was listed',
+  'tools.list_tool_orgs': 'the job that signs day heads takes every organisation with servers in turn',
   'tools.claim_due_server': 'MCP servers of the whole installation are read by whoever finds them',
   'webhooks.endpoints_with_work': 'deliveries of the whole installation are sent by whoever finds them',
   'webhooks.lock_open_endpoints': 'by the ids of endpoints that have something to send',

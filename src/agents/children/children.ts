@@ -176,6 +176,8 @@ export class Children {
       rules.allowedTools ?? null,
       null,
       rules.tpmLimit ?? null,
+      rules.toolRpm ?? null,
+      rules.toolDaily ?? null,
     )
     if (agent === null) return null
     return { agent, isNew: true, news: await this.#deps.agentBudgets.setIn(tx, orgId, agent, capUinr ?? null) }
@@ -194,7 +196,8 @@ export class Children {
     const news: NewsItem[] = []
     if (capUinr !== undefined) news.push(...(await this.#deps.agentBudgets.setIn(tx, orgId, child, capUinr)))
     if (isAsRequested(child, rules)) return { agent: child, isNew: false, news }
-    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools } = { ...child, ...rules }
+    const after = { ...child, ...rules }
+    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, toolRpm, toolDaily } = after
     const agent = await tx.one(
       setAgentRules,
       orgId,
@@ -209,6 +212,8 @@ export class Children {
       allowedTools,
       capsText(child.runCaps),
       tpmLimit,
+      toolRpm,
+      toolDaily,
     )
     return { agent, isNew: false, news: [...news, { kind: 'agent_changed', ref: String(id) }] }
   }

@@ -27,7 +27,7 @@ export async function verifyFile(file: string, flags: { readonly keys?: string; 
 }
 
 /** Returns the key set and its source. The address in the attestation is never used, because a forger could put their own address there. */
-async function keysOf({ keys, baseUrl }: { readonly keys?: string; readonly baseUrl?: string }): Promise<{ keys: unknown; from: string }> {
+export async function keysOf({ keys, baseUrl }: { readonly keys?: string; readonly baseUrl?: string }): Promise<{ keys: unknown; from: string }> {
   if (keys !== undefined && !/^https?:\/\//i.test(keys)) return { keys: parsed(await readKeys(keys), keys), from: keys }
   const address = clientSettings(baseUrl === undefined ? {} : { baseUrl }).baseUrl
   const url = keys ?? address + attestationKeysPath

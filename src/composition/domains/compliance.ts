@@ -1,9 +1,13 @@
 import { type Compliance, createCompliance } from '../../gateway/compliance/create-compliance.ts'
+import { toolOrgs } from '../../gateway/tools/registry/tool-orgs.ts'
 import type { AppParts } from '../parts.ts'
 
 /** Connects compliance to the domains that it reports on. */
-export function complianceServices({ db, clock, ids, config, sealer, controlLog, limits, orgs, memory, agents, catalog }: AppParts): Compliance {
+export function complianceServices(parts: AppParts): Compliance {
+  const { db, clock, ids, config, sealer, controlLog, limits, orgs, memory, agents, catalog, jobs, audit, baseUrl } = parts
   return createCompliance({
+    jobs,
+    heads: { acts: audit.toolActs, auditKeepDays: config.AUDIT_KEEP_DAYS, baseUrl, orgs: (after, limit) => toolOrgs(db, after, limit) },
     db,
     clock,
     ids,

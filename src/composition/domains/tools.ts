@@ -30,5 +30,6 @@ function toolCallsOf(parts: AppParts, upstreams: Upstreams, catalog: ToolCatalog
     maxResultBytes: config.TOOL_RESULT_MAX_BYTES,
     agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
     recheck: principal => agents.tokens.recheck(principal),
+    isStale: () => agents.killSwitch.isStale(),
   })
 }

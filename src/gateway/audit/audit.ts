@@ -2,7 +2,18 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Queryable, Tx } from '../../platform/db/db.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
-import { deleteOldLines, endLine, insertLine, type LineRow, type ScannedRow, scanInstallationLines, scanLines, scanStep } from './queries.ts'
+import {
+  deleteOldLines,
+  endLine,
+  firstToolAct,
+  insertLine,
+  type LineRow,
+  listToolActs,
+  type ScannedRow,
+  scanInstallationLines,
+  scanLines,
+  scanStep,
+} from './queries.ts'
 
 export interface AuditDeps {
   readonly db: Db
@@ -121,6 +132,16 @@ export class AuditTrail {
     const filters = [before, actorKind, actorId, act, from, to] as const
     const { db } = this.#deps
     return orgId === null ? db.many(scanInstallationLines, ...filters, limit, steps) : db.many(scanLines, orgId, ...filters, limit, steps)
+  }
+
+  /** The lines about definitions of tools, for the documents of auditors. Both functions read an index. */
+  get toolActs() {
+    const { db } = this.#deps
+    return {
+      firstAt: async (orgId: number, from: Date): Promise<Date | null> => (await db.one(firstToolAct, orgId, from)).at,
+      page: (orgId: number, from: Date, until: Date, after: { readonly at: Date; readonly id: bigint }, limit: number) =>
+        db.many(listToolActs, orgId, from, until, after.at, after.id, limit),
+    }
   }
 
   /** Deletes lines older than AUDIT_KEEP_DAYS and returns their number. */

@@ -106,6 +106,24 @@ export const scanInstallationLines = statement<[...Filters, limit: number, steps
   scanOf({ isOwner: 'l.org_id is null', isBefore: 'org_id is null and id < ends.id', order: 'id desc', first: 1 }),
 )
 
+/** The acts about the definitions of tools. They are those of the index `audit_log_of_tools`. */
+const toolActs = "act in ('approveTool', 'blockTool', 'noteToolChanges')"
+
+/** Returns when the first line about a tool was written at or after an instant. */
+export const firstToolAct = statement<[orgId: number, from: Date], { at: Date | null }>(
+  'audit.first_tool_act',
+  `select min(at) as "at" from audit_log where org_id = $1::int and ${toolActs} and at >= $2::timestamptz`,
+)
+
+/** Reads a page of the lines about tools in a window, by time and id. */
+export const listToolActs = statement<[orgId: number, from: Date, until: Date, afterAt: Date, afterId: bigint, limit: number], Omit<LineRow, 'actorName'>>(
+  'audit.list_tool_acts',
+  `select id, at, actor_kind as "actorKind", actor_id as "actorId", act, target, source_ip as "sourceIp", request_id as "requestId", outcome
+   from audit_log
+   where org_id = $1::int and ${toolActs} and at >= $2::timestamptz and at < $3::timestamptz and (at, id) > ($4::timestamptz, $5::bigint)
+   order by at, id limit $6::int`,
+)
+
 /** Deletes at most `limit` lines that are older than the bound. */
 export const deleteOldLines = statement<[before: Date, limit: number]>(
   'audit.delete_old_lines',

@@ -69,7 +69,7 @@ export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: Ke
     {
       what: 'audit trail',
       stored: 'Of acts of management: who, what, on which ids, when, from which IP address, request id, outcome.',
-      kept: `${auditDays} days.`,
+      kept: `${auditDays} days. Signed roots over the lines about tools and over calls of tools, a day each, stay permanently.`,
     },
     {
       what: 'idempotency keys',

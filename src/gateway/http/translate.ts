@@ -31,10 +31,23 @@ export function cutError(cut: CallCutError): GatewayError {
       return fail('database_unavailable', { message: 'The gateway cannot confirm that this agent is still active. Try again shortly.', retryAfterSeconds: 2 })
     case 'database_away':
       return fail('database_unavailable', { retryAfterSeconds: 2 })
-    case 'tool_withdrawn':
+    case 'tool_blocked':
+      return fail('tool_server_unavailable', { message: 'Somebody blocked this tool while its call ran.', extra: { reason: 'tool_blocked' } })
+    case 'tool_server_off':
       return fail('tool_server_unavailable', {
-        message: 'This tool was withdrawn while its call ran: somebody blocked it, or switched its server off.',
-        extra: { reason: 'tool_withdrawn' },
+        message: 'Somebody switched the server of this tool off, or removed it, while the call ran.',
+        extra: { reason: 'tool_server_off' },
+      })
+    case 'tool_server_changed':
+      return fail('tool_server_unavailable', {
+        message: 'Somebody replaced or removed the address or the credential of the server of this tool while the call ran.',
+        extra: { reason: 'tool_server_changed' },
+      })
+    case 'tools_stale':
+      return fail('database_unavailable', {
+        message: 'The gateway cannot confirm that this tool may still be called. Try again shortly.',
+        retryAfterSeconds: 2,
+        extra: { reason: 'tools_stale' },
       })
     case 'shutdown':
       return fail('shutting_down')

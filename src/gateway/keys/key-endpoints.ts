@@ -61,6 +61,8 @@ const rules = {
     .optional()
     .describe('Tools of MCP servers that calls of the key may use: public names, and slug__* for all tools of a server; null or empty = none.'),
   run: runCapsShape.nullable().optional().describe('Caps of each run of the key; null removes them all.'),
+  tool_rpm: z.int().min(1).max(limitMax).nullable().optional().describe('Most calls of tools a minute; null = no limit.'),
+  tool_daily: z.int().min(1).max(limitMax).nullable().optional().describe('Most calls of tools on a day of India; null = no limit.'),
 }
 type Rules = z.output<z.ZodObject<typeof rules>>
 
@@ -74,6 +76,8 @@ const policyView = {
   tpm_limit: z.int().nullable(),
   allowed_tools: z.array(z.string()).nullable(),
   run: runCapsView.nullable().describe('Caps of each run of the key; null = none.'),
+  tool_rpm: z.int().nullable(),
+  tool_daily: z.int().nullable(),
 }
 const common = {
   id: z.int(),
@@ -129,6 +133,8 @@ function rulesOf(body: Rules) {
       tpmLimit: body.tpm_limit,
       allowedTools: unique(body.allowed_tools),
       run: body.run,
+      toolRpm: body.tool_rpm,
+      toolDaily: body.tool_daily,
     },
   }
 }
@@ -212,6 +218,8 @@ export const keyEndpoints = {
         tpm_limit: body.tpm_limit ?? null,
         allowed_tools: policies.allowedTools ? [...policies.allowedTools] : null,
         run: runCapsViewOf(capsAfter(null, body.run ?? null)),
+        tool_rpm: body.tool_rpm ?? null,
+        tool_daily: body.tool_daily ?? null,
       }
       return reply.json(view, 201, noStore)
     },

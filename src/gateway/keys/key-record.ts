@@ -79,24 +79,17 @@ function secretsOf({ hash, previousHash, previousUntil }: KeyRow): KeySecrets {
 }
 
 function policiesOf(row: KeyRow): readonly CallPolicy[] {
-  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps } = row
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps].every(rule => rule === null)) return []
-  const tools = allowedTools === null ? {} : { allowedTools }
+  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, toolRpm, toolDaily, runCaps } = row
+  const all = [allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, toolRpm, toolDaily, runCaps]
+  if (all.every(rule => rule === null)) return []
+  const tools = {
+    ...(allowedTools === null ? {} : { allowedTools }),
+    ...(toolRpm === null ? {} : { toolRpm }),
+    ...(toolDaily === null ? {} : { toolDaily }),
+  }
   const caps = runCapsOf(runCaps)
-  return [
-    {
-      owner: 'key',
-      ownerId: row.id,
-      allowedModels,
-      allowedProviders,
-      maxCostUinr,
-      maxOutputTokens,
-      maxConcurrency,
-      tpmLimit,
-      ...tools,
-      ...(caps === null ? {} : { run: caps }),
-    },
-  ]
+  const ofRuns = caps === null ? {} : { run: caps }
+  return [{ owner: 'key', ownerId: row.id, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, ...tools, ...ofRuns }]
 }
 
 function stateOf(row: KeyRow): KeyState {

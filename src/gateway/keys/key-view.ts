@@ -29,6 +29,8 @@ export interface KeyView {
   readonly tpm_limit: number | null
   readonly allowed_tools: readonly string[] | null
   readonly run: ReturnType<typeof runCapsViewOf>
+  readonly tool_rpm: number | null
+  readonly tool_daily: number | null
   readonly last_used_at: string | null
   readonly expires_at: string | null
   readonly created_at: string
@@ -73,6 +75,8 @@ export function keyView(row: ListedKey, { budget, pendingUseMs, nowMs, tiers }: 
     tpm_limit: row.tpmLimit,
     allowed_tools: row.allowedTools,
     run: runCapsViewOf(row.runCaps),
+    tool_rpm: row.toolRpm,
+    tool_daily: row.toolDaily,
     last_used_at: lastUsedMs === 0 ? null : new Date(lastUsedMs).toISOString(),
     expires_at: iso(row.expiresAt),
     created_at: row.createdAt.toISOString(),

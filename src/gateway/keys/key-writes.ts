@@ -40,6 +40,8 @@ export interface KeyPolicies {
   readonly allowedTools?: readonly string[] | null | undefined
   /** Caps of each run of the key. A cap that is left out does not change. */
   readonly run?: RunCapsInput | null | undefined
+  readonly toolRpm?: number | null | undefined
+  readonly toolDaily?: number | null | undefined
 }
 
 export interface NewKey {
@@ -144,6 +146,8 @@ export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids,
       policies.allowedTools ?? null,
       capsText(capsAfter(null, policies.run ?? null)),
       policies.tpmLimit ?? null,
+      policies.toolRpm ?? null,
+      policies.toolDaily ?? null,
     ),
   )
   await emit(tx, { id: eventId(ids, nowMs), orgId: params.orgId, type: 'key.created', atMs: nowMs, data: { key_id: id, prefix, tier, scope } })
@@ -199,6 +203,8 @@ export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: K
       orElse(changes.allowedTools, before.allowedTools),
       capsText(changes.run === undefined ? before.runCaps : capsAfter(before.runCaps, changes.run)),
       orElse(changes.tpmLimit, before.tpmLimit),
+      orElse(changes.toolRpm, before.toolRpm),
+      orElse(changes.toolDaily, before.toolDaily),
     ),
   )
 }

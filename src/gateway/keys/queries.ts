@@ -31,6 +31,8 @@ export interface KeyRow {
   readonly tpmLimit: number | null
   readonly allowedTools: readonly string[] | null
   readonly runCaps: StoredRunCaps | null
+  readonly toolRpm: number | null
+  readonly toolDaily: number | null
   readonly hash: Buffer
   readonly previousHash: Buffer | null
   readonly previousUntil: Date | null
@@ -49,7 +51,8 @@ export const findForAuth = statement<[id: number], KeyRow>(
      k.rpm_limit as "rpmLimit", k.daily_limit as "dailyLimit", k.enabled, k.disabled_reason as "disabledReason",
      k.expires_at as "expiresAt", k.revoked_at as "revokedAt", m.capabilities, k.allowed_models as "allowedModels",
      k.allowed_providers as "allowedProviders", k.max_cost_uinr as "maxCostUinr", k.max_output_tokens as "maxOutputTokens",
-     k.max_concurrency as "maxConcurrency", k.tpm_limit as "tpmLimit", k.allowed_tools as "allowedTools", k.run_caps as "runCaps", k.hash, k.previous_hash as "previousHash", k.previous_until as "previousUntil"
+     k.max_concurrency as "maxConcurrency", k.tpm_limit as "tpmLimit", k.allowed_tools as "allowedTools", k.run_caps as "runCaps", k.tool_rpm as "toolRpm",
+     k.tool_daily as "toolDaily", k.hash, k.previous_hash as "previousHash", k.previous_until as "previousUntil"
    from api_keys k
    left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'
    where k.id = $1::int`,
@@ -110,14 +113,17 @@ export const insertKey = statement<
     allowedTools: readonly string[] | null,
     runCaps: string | null,
     tpmLimit: number | null,
+    toolRpm: number | null,
+    toolDaily: number | null,
   ],
   { id: number }
 >(
   'keys.insert',
   `insert into api_keys (org_id, user_id, workspace_id, name, hash, prefix, scope, tier, rpm_limit, daily_limit, lifecycle_pin,
-     allowed_models, allowed_providers, max_cost_uinr, max_output_tokens, max_concurrency, expires_at, created_at, allowed_tools, run_caps, tpm_limit)
+     allowed_models, allowed_providers, max_cost_uinr, max_output_tokens, max_concurrency, expires_at, created_at, allowed_tools, run_caps, tpm_limit,
+     tool_rpm, tool_daily)
    values ($1::int, $2::int, $3::int, $4::text, $5::bytea, $6::text, $7::text, $8::text, $9::int, $10::int, $11::text,
-     $12::text[], $13::text[], $14::bigint, $15::int, $16::int, $17::timestamptz, $18::timestamptz, $19::text[], $20::jsonb, $21::int)
+     $12::text[], $13::text[], $14::bigint, $15::int, $16::int, $17::timestamptz, $18::timestamptz, $19::text[], $20::jsonb, $21::int, $22::int, $23::int)
    returning id`,
 )
 
@@ -141,6 +147,8 @@ export interface ChangeableKey {
   readonly tpmLimit: number | null
   readonly allowedTools: readonly string[] | null
   readonly runCaps: StoredRunCaps | null
+  readonly toolRpm: number | null
+  readonly toolDaily: number | null
   readonly expiresAt: Date | null
 }
 
@@ -149,7 +157,8 @@ export const lockKey = statement<[orgId: number, keyId: number], ChangeableKey>(
   `select user_id as "userId", prefix, name, scope, tier, rpm_limit as "rpmLimit", daily_limit as "dailyLimit", enabled,
      disabled_reason as "disabledReason", lifecycle_pin as "lifecyclePin", allowed_models as "allowedModels",
      allowed_providers as "allowedProviders", max_cost_uinr as "maxCostUinr", max_output_tokens as "maxOutputTokens",
-     max_concurrency as "maxConcurrency", tpm_limit as "tpmLimit", allowed_tools as "allowedTools", run_caps as "runCaps", expires_at as "expiresAt"
+     max_concurrency as "maxConcurrency", tpm_limit as "tpmLimit", allowed_tools as "allowedTools", run_caps as "runCaps",
+     tool_rpm as "toolRpm", tool_daily as "toolDaily", expires_at as "expiresAt"
    from api_keys where org_id = $1::int and id = $2::int and revoked_at is null for no key update`,
 )
 
@@ -173,12 +182,15 @@ export const updateKey = statement<
     allowedTools: readonly string[] | null,
     runCaps: string | null,
     tpmLimit: number | null,
+    toolRpm: number | null,
+    toolDaily: number | null,
   ]
 >(
   'keys.update',
   `update api_keys set name = $3::text, rpm_limit = $4::int, daily_limit = $5::int, enabled = $6::boolean, disabled_reason = $7::text,
      lifecycle_pin = $8::text, allowed_models = $9::text[], allowed_providers = $10::text[], max_cost_uinr = $11::bigint,
      max_output_tokens = $12::int, max_concurrency = $13::int, allowed_tools = $15::text[], run_caps = $16::jsonb, tpm_limit = $17::int,
+     tool_rpm = $18::int, tool_daily = $19::int,
      idle_from = case when $6::boolean and not enabled then $14::timestamptz else idle_from end,
      inactivity_notice_at = case when $6::boolean and not enabled then null else inactivity_notice_at end
    where org_id = $1::int and id = $2::int`,

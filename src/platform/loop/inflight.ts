@@ -11,8 +11,17 @@ export type CutReason =
   | 'agent_stale'
   | 'database_away'
   | 'shutdown'
-  /** The tool of an MCP server was blocked, or its server was switched off. */
-  | 'tool_withdrawn'
+  /** The tool of an MCP server was blocked. */
+  | 'tool_blocked'
+  /** The MCP server of a tool was switched off or removed. */
+  | 'tool_server_off'
+  /** The address or the credential of the MCP server of a tool was replaced or removed. */
+  | 'tool_server_changed'
+  /** This process has not read for too long whether its tools may still be called. */
+  | 'tools_stale'
+
+/** The owner of all running calls of tools in this process. */
+export const everyToolCall = 'tool_calls'
 
 /** The abort reason of a call that the gateway itself cut. */
 export class CallCutError extends Error {
@@ -32,7 +41,7 @@ export interface Abortable {
 export interface CallOwners {
   readonly agentIds: readonly number[]
   readonly keyId: number | null
-  /** For an agent token: its own id and the ids of the tokens from which it was made. For a call of a tool: its owners `tool:<id>` and `tool_server:<id>`. */
+  /** For an agent token: its own id and the ids of the tokens from which it was made. For a call of a tool: `tool:<id>`, `tool_server:<id>` and `everyToolCall`. */
   readonly tokenIds?: readonly string[]
 }
 

@@ -35,6 +35,9 @@ export interface CallPolicy {
   readonly allowedTools?: readonly string[] | null
   /** The caps of each run. Absent: none. */
   readonly run?: RunCaps
+  /** Maximum number of calls of tools in a minute, and in a day of India. Null or absent: no limit of its own. */
+  readonly toolRpm?: number | null
+  readonly toolDaily?: number | null
 }
 
 interface Common {

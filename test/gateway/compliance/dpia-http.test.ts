@@ -31,7 +31,7 @@ const keptIn = new Map(
     memory: 'memory_changes memory_intents memory_objects memory_share_members memory_shares memory_usage memory_versions',
     people: 'users user_identities attributions org_members workspace_members invitations',
     sessions: 'sessions cli_codes sign_in_links sign_in_states revoked_tokens',
-    'audit trail': 'audit_log',
+    'audit trail': 'audit_log tool_audit_heads',
     'idempotency keys': 'idempotency_keys',
     'keys, agents and servers':
       'api_keys agents agent_trust agent_trust_audiences custom_endpoints provider_keys memory_stores memory_external_ids tool_servers tool_server_credentials tool_definitions tool_pins',

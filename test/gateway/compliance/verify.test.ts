@@ -202,7 +202,7 @@ describe('attestations that other people check', () => {
       [['verify', file, '--keys', written('no.json', 'no')], 1, 'does not hold a key set'],
       [['verify', file, '--keys', 'http://127.0.0.1:9/keys.json'], 1, 'give a kept file'],
       [['verify', file, '--base-url', 'http://127.0.0.1:9'], 1, 'cannot be reached'],
-      [['verify'], 2, 'missing required argument'],
+      [['verify'], 2, 'name the file of an attestation, or --tools'],
     ] as const) {
       const ran = await runHere(words, env)
       expect([ran.code, ran.err]).toEqual([code, expect.stringContaining(says)])

@@ -107,6 +107,8 @@ describe('making and listing keys', () => {
       tpm_limit: null,
       allowed_tools: null,
       run: null,
+      tool_rpm: null,
+      tool_daily: null,
       last_used_at: expect.any(String),
       expires_at: made.expires_at,
       created_at: made.created_at,

@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as LegacyTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { TestApp } from '../../harness/app.ts'
+import type { Fleet } from '../../harness/fleet.ts'
 
 /** A registered server of the organisation with approved tools. */
 export interface Registered {
@@ -11,8 +12,29 @@ export interface Registered {
   readonly hashes: ReadonlyMap<string, string>
 }
 
+/** The parts of a gateway that a registration needs. */
+export type RegisteringApp = Pick<TestApp, 'call'> & { signIn(): Promise<string> }
+
+/** Returns a process of a fleet as a caller with the key of its owner. */
+export function processApp(fleet: Fleet, process: { readonly baseUrl: string }): RegisteringApp {
+  return {
+    signIn: () => fleet.signIn(),
+    async call(method, path, body, { token = fleet.key, cookie, headers = {}, signal } = {}) {
+      const credential: Record<string, string> = cookie === undefined ? { authorization: `Bearer ${token}` } : { cookie }
+      const response = await fetch(process.baseUrl + path, {
+        method,
+        headers: { ...credential, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal === undefined ? {} : { signal }),
+      })
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, text, json: text === '' ? null : JSON.parse(text) }
+    },
+  }
+}
+
 /** Registers an MCP server over HTTP and approves all of its tools. */
-export async function register(app: TestApp, slug: string, url: string, more: object = {}): Promise<Registered> {
+export async function register(app: RegisteringApp, slug: string, url: string, more: object = {}): Promise<Registered> {
   const cookie = await app.signIn()
   const made = await app.call('POST', '/me/tool-servers', { name: slug, slug, url, ...more }, { cookie })
   if (made.status !== 201) throw new Error(`the server was not registered: ${made.text}`)

@@ -50,14 +50,19 @@ export function verifyAttestation(text: string, keys: unknown): Verdict {
 }
 
 function checked({ payload, ed25519: { key_id: keyId, signature } }: ReturnType<typeof attestationIn>, keys: unknown): Verdict {
+  const why = signatureFault(canonicalBytes(payload), keyId, signature, keys)
+  return why === null ? { isValid: true, keyId, payload } : invalid(why)
+}
+
+/** Returns why the named key of a key set did not sign these bytes. Null when it did. */
+export function signatureFault(bytes: Buffer, keyId: string, signature: string, keys: unknown): string | null {
   const key = keyOf(keys, keyId)
-  if (key === 'another') return invalid(`the key set has another key under the id ${keyId.slice(0, 100)}: ids are made from keys, so somebody has changed it`)
-  if (key === null) return invalid(`it names the key ${keyId.slice(0, 100)}, which is not among the keys that were given`)
-  const bytes = Buffer.from(signature, 'base64url')
+  if (key === 'another') return `the key set has another key under the id ${keyId.slice(0, 100)}: ids are made from keys, so somebody has changed it`
+  if (key === null) return `it names the key ${keyId.slice(0, 100)}, which is not among the keys that were given`
+  const signed = Buffer.from(signature, 'base64url')
   // Several base64url texts decode to the same bytes. Only the text that the gateway writes is valid.
-  if (bytes.toString('base64url') !== signature || !verify(null, canonicalBytes(payload), key, bytes))
-    return invalid('the signature does not belong to this payload: it was changed, or another key signed it')
-  return { isValid: true, keyId, payload }
+  if (signed.toString('base64url') === signature && verify(null, bytes, key, signed)) return null
+  return 'the signature does not belong to this payload: it was changed, or another key signed it'
 }
 
 function keyOf(keys: unknown, keyId: string): ReturnType<typeof createPublicKey> | 'another' | null {

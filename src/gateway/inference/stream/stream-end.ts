@@ -22,8 +22,11 @@ export function endOfCut(cut: CallCutError): StreamEnd {
       return { name: 'database_unavailable', message: 'The gateway cannot confirm that this agent is still active.' }
     case 'database_away':
       return { name: 'database_unavailable', message: 'The gateway has been without its database for too long to go on.' }
-    // No call of a model ends for the first reason.
-    case 'tool_withdrawn':
+    // No call of a model ends for a reason of tools.
+    case 'tool_blocked':
+    case 'tool_server_off':
+    case 'tool_server_changed':
+    case 'tools_stale':
     case 'shutdown':
       return { name: 'shutting_down' }
   }

@@ -43,7 +43,7 @@ export interface AdmissionRequest {
   readonly agentAncestorIds: readonly number[]
   /** The team of a `team` budget. Absent or null when there is none. */
   readonly teamId?: number | null
-  /** The policies of this call. Limits read only `maxConcurrency` and `tpmLimit`. Absent when there are none. */
+  /** The policies of this call. Limits read only `maxConcurrency` and `tpmLimit`, and for a tool `toolRpm` and `toolDaily`. Absent when there are none. */
   readonly policies?: readonly CallPolicy[]
   /** The run of the call, when it has caps. Absent or null when it has none. */
   readonly run?: RunHold | null

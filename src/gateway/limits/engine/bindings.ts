@@ -10,6 +10,7 @@ import type { AdmissionRequest, RunHold } from './admission.ts'
 import type { Counter, CounterTable, Scope, ScopeRef } from './counters/counter-state.ts'
 import { areCapsOf, type RunningCap, runningCapsOf } from './counters/running.ts'
 import { areTokenCapsOf, type TokenCap, tokenCapsOf } from './counters/token-rates.ts'
+import { areSameRates, type ToolRate, toolRatesOf } from './counters/tool-rates.ts'
 
 const bindingsMax = 20_000
 /** The id of the scope that counts the free calls of a founder. */
@@ -26,6 +27,8 @@ export interface TrialCap {
 export interface Binding {
   readonly version: number
   readonly dailyLimit: number | null
+  /** The limits of calls of tools. Their counters are the first ones. Empty for a call of a model. */
+  readonly toolRates: readonly ToolRate[]
   readonly running: readonly RunningCap[]
   /** The limits of tokens a minute. Their counters are before those of concurrent calls. */
   readonly tokens: readonly TokenCap[]
@@ -37,8 +40,9 @@ export interface Binding {
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
   /**
-   * The capped counters in the order in which they refuse: the daily limit, the free calls of a trial, the caps of the run, the budgets from the
-   * narrowest to the widest, the prepaid balance, tokens a minute, then concurrent calls. These come last because waiting helps there.
+   * The capped counters in the order in which they refuse: the limits of calls of tools or the daily limit, the free calls of a trial, the caps of the
+   * run, the budgets from the narrowest to the widest, the prepaid balance, tokens a minute, then concurrent calls. These come last because waiting helps
+   * there.
    */
   readonly counters: readonly Counter[]
   readonly charge: Charge
@@ -87,6 +91,7 @@ export class Bindings {
     if (binding === undefined || binding.version !== this.version || nowMs >= binding.validUntilMs) return null
     if (binding.dailyLimit !== dailyLimitOf(request) || binding.run !== (request.run ?? null)) return null
     if (!areCapsOf(binding.running, request.policies) || !areTokenCapsOf(binding.tokens, request)) return null
+    if (request.isTool === true && !areSameRates(binding.toolRates, toolRatesOf(request.principal.orgId, request.policies))) return null
     return this.#budgets.areFresh(binding.entries, monotonicMs) ? binding : null
   }
 
@@ -103,7 +108,8 @@ export class Bindings {
     const entries = await this.#budgets.load(refs)
     const { principal } = request
     const dailyLimit = dailyLimitOf(request)
-    const counters: Counter[] = []
+    const toolRates = request.isTool === true ? toolRatesOf(principal.orgId, request.policies) : []
+    const counters: Counter[] = toolRates.map(({ ref, metric, limit }) => this.#counters.get(ref, metric, nowMs, BigInt(limit)))
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
     // No organisation has a negative id, so this counter belongs to no organisation but to a person.
     if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: trialScopeId }, trial.callsMost, nowMs))
@@ -111,7 +117,8 @@ export class Bindings {
     if (run !== null) counters.push(...runCountersOf(this.#counters, principal.orgId, run, nowMs))
     const zones = entries.find(({ ref }) => ref.scope === 'org')?.zones ?? defaultZones
     const periods: PeriodRef[] = []
-    let endsAtMs = Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs))
+    const isByMinute = toolRates.some(({ metric }) => metric === 'rpm')
+    let endsAtMs = isByMinute ? endOfIstMinuteMs(nowMs) : Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs))
     for (const entry of entries) {
       for (const cap of entry.caps) {
         const window = this.#calendar.windowAt(zones, cap.period, nowMs)
@@ -132,6 +139,7 @@ export class Bindings {
     const binding: Binding = {
       version: this.version,
       dailyLimit,
+      toolRates,
       running,
       tokens,
       orgRunning,

@@ -176,7 +176,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   #noteSpend(event: E): void {
     for (let i = 0; i < this.#counters.length; i++) {
       const counter = this.#counters[i] as Counter
-      if (counter.metric === 'daily' || counter.metric === 'run_calls') counter.knownSpent += 1n
+      if (counter.metric === 'daily' || counter.metric === 'rpm' || counter.metric === 'run_calls') counter.knownSpent += 1n
       if (!isMoney(counter.metric)) continue
       const spent = spentOf(counter, event)
       counter.knownSpent += spent
@@ -303,15 +303,15 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 
   /**
-   * Returns the units of the call: one of the day for its key, one for the free calls of a trial, and its tokens of the minute. `used` are the tokens at the end.
-   * Before that, they are those that it holds. What a run has used is counted where its events are added up.
+   * Returns the units of the call: one for the day of its key, one for the free calls of a trial, one for each limit of calls of tools, and its tokens of
+   * the minute. `used` are the tokens at the end. Before that, they are those that it holds. What a run has used is counted where its events are added up.
    */
   #counts(used: ReadonlyMap<number, bigint> | null = null): Amounts {
     let counts = noAmounts
     for (let i = 0; i < this.#counters.length; i++) {
       const { metric, id } = this.#counters[i] as Counter
-      if (id === null || (metric !== 'daily' && metric !== 'tpm')) continue
-      const units = metric === 'daily' ? 1n : (used?.get(i) ?? this.#amountAt(i))
+      if (id === null || (metric !== 'daily' && metric !== 'rpm' && metric !== 'tpm')) continue
+      const units = metric === 'tpm' ? (used?.get(i) ?? this.#amountAt(i)) : 1n
       if (units > 0n) counts = [...counts, [id, units]]
     }
     return counts

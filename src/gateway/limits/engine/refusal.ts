@@ -9,6 +9,7 @@ import { adjectiveOf, periodOfName } from '../budgets/periods/period.ts'
 import type { RunHold } from './admission.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
 import { type Counter, isOfRun, isSpend, type RefusalNote } from './counters/counter-state.ts'
+import { isToolRate } from './counters/tool-rates.ts'
 import { runCallsRemainingOf, runRemainingOf } from './run-remaining.ts'
 
 /** The seconds to wait when only the holds of running calls cause the refusal. */
@@ -43,6 +44,7 @@ export function refusalError(
   if (isSpend(counter.metric)) return budgetError(counter, note, nowMs, headers)
   const endSeconds = endSecondsOf(counter, nowMs)
   const resetsAt = new Date(counter.endsAtMs).toISOString()
+  if (isToolRate(counter)) return toolRateError(counter, note, { retryAfterSeconds: endSeconds, headers, resetsAt })
   if (counter.metric === 'rpm')
     return fail('rate_limit_exceeded', {
       retryAfterSeconds: endSeconds,
@@ -96,6 +98,20 @@ function runError({ metric }: Counter, note: RefusalNote, { runId }: RunHold, he
       held_inr: inrFromUinr(note.held),
       in_doubt_inr: inrFromUinr(note.inDoubt),
     },
+  })
+}
+
+function toolRateError(
+  { metric, scope }: Counter,
+  { cap }: RefusalNote,
+  { resetsAt, ...when }: { readonly retryAfterSeconds: number; readonly headers: Readonly<Record<string, string>>; readonly resetsAt: string },
+): GatewayError {
+  const isMinute = metric === 'rpm'
+  const name = isMinute ? 'tool_rpm' : 'tool_daily'
+  return fail(isMinute ? 'rate_limit_exceeded' : 'daily_limit_reached', {
+    ...when,
+    extra: { scope, limit: Number(cap), limit_name: name, resets_at: resetsAt },
+    message: `This ${scope} may make ${cap} calls of tools ${isMinute ? 'in a minute' : 'on a day'} (${name}). The limit resets at ${resetsAt}.`,
   })
 }
 

@@ -2,12 +2,12 @@ import type { Clock } from '../../../platform/clock.ts'
 import type { Call } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
 import { Cancellation } from '../../../platform/loop/cancellation.ts'
-import type { Inflight } from '../../../platform/loop/inflight.ts'
+import { CallCutError, everyToolCall, type Inflight } from '../../../platform/loop/inflight.ts'
 import { type BearerPrincipal, type CallPolicy, mayActFor, type Principal } from '../../../platform/security/principal.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { Limits, Permit } from '../../limits/engine/admission.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
-import type { CallableTool, OrgTools, ToolCatalog } from '../registry/callable-tool.ts'
+import type { CallableTool, OrgTools, ToolCatalog, ToolCredential } from '../registry/callable-tool.ts'
 import type { Progress } from '../upstream/tool-call.ts'
 import type { Upstreams } from '../upstream/upstream.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
@@ -43,6 +43,8 @@ export interface ToolCallsDeps {
   agentByLabel(orgId: number, label: string): NamedAgent | null | Promise<NamedAgent | null>
   /** Throws when the caller was revoked since the call began. */
   recheck(principal: BearerPrincipal): void
+  /** Returns whether this process has not read the news for AGENT_STALE_MS, so that it cannot know whether a tool may still be called. */
+  isStale(): boolean
 }
 
 /** The part of a call that tools need. */
@@ -118,7 +120,7 @@ export class ToolCalls {
     const charge = new ToolCharge(permit, facts, () => clock.monotonicMs())
     const cut = this.#watch(bound, tool, context)
     try {
-      await this.#confirm(bound, tool)
+      await this.#confirm(bound, tool, credential)
       cut.signal.throwIfAborted()
       await charge.open()
       const target = { url: tool.url, header: credential, timeoutMs: tool.timeoutMs }
@@ -171,7 +173,7 @@ export class ToolCalls {
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
     const named = principal.kind === 'key' && agentId !== null ? [agentId, ...ancestorIds] : []
-    const owners = { agentIds: named, keyId: null, tokenIds: [toolOwner(tool.toolId), toolServerOwner(tool.serverId)] }
+    const owners = { agentIds: named, keyId: null, tokenIds: [toolOwner(tool.toolId), toolServerOwner(tool.serverId), everyToolCall] }
     const unregister = this.#deps.inflight.register(owners, cut)
     return {
       signal: cut,
@@ -183,11 +185,14 @@ export class ToolCalls {
   }
 
   /** Checks again what may have changed before the call was registered. Whatever changes later cuts it. */
-  async #confirm({ principal, agentId, allows }: Bound, tool: CallableTool): Promise<void> {
+  async #confirm({ principal, agentId, allows }: Bound, tool: CallableTool, credential: ToolCredential | null): Promise<void> {
     this.#deps.recheck(principal)
+    if (this.#deps.isStale()) throw new CallCutError('tools_stale')
     if (principal.kind === 'key' && agentId !== null) refuseRevoked(await this.#deps.agentByLabel(principal.orgId, String(agentId)))
-    const now = allowed(await this.#toolsOf(principal.orgId), tool.publicName, allows)
+    const tools = await this.#toolsOf(principal.orgId)
+    const now = allowed(tools, tool.publicName, allows)
     if (now.hash !== tool.hash) throw unknownTool()
+    if (now.url !== tool.url || tools.credential(tool.serverId)?.value !== credential?.value) throw new CallCutError('tool_server_changed')
   }
 
   #toolsOf(orgId: number): Promise<OrgTools> {

@@ -1,16 +1,20 @@
 import type { ControlLog } from '../../../platform/db/db-control-log.ts'
 import type { Inflight } from '../../../platform/loop/inflight.ts'
-import { toolBlocked, toolServerOff } from '../registry/tool-news.ts'
+import { toolBlocked, toolServerChanged, toolServerOff } from '../registry/tool-news.ts'
 
 /** The owner of the running calls of a tool. */
 export const toolOwner = (toolId: string): string => `tool:${toolId}`
 /** The owner of the running calls of all tools of a server. */
 export const toolServerOwner = (serverId: string): string => `tool_server:${serverId}`
 
-/** Ends the running calls of a tool that is blocked, and of a server that is switched off or removed, in every process that gets the news. */
+/**
+ * Ends the running calls of a tool that is blocked, and of a server that is switched off, removed, or gets another address or credential, in every process
+ * that gets the news. Every end of `everyToolCall` is in the kill switch of agents, which watches the age of the news.
+ */
 export function cutToolCalls(controlLog: Pick<ControlLog, 'on'>, inflight: Pick<Inflight, 'abortToken'>): void {
   controlLog.on(({ kind, ref }) => {
-    if (kind === toolBlocked) inflight.abortToken(toolOwner(ref), 'tool_withdrawn')
-    else if (kind === toolServerOff) inflight.abortToken(toolServerOwner(ref), 'tool_withdrawn')
+    if (kind === toolBlocked) inflight.abortToken(toolOwner(ref), 'tool_blocked')
+    else if (kind === toolServerOff) inflight.abortToken(toolServerOwner(ref), 'tool_server_off')
+    else if (kind === toolServerChanged) inflight.abortToken(toolServerOwner(ref), 'tool_server_changed')
   })
 }

@@ -101,6 +101,8 @@ export const toolEndpoints = {
       'call_cap_exceeded',
       'agent_revoked_label',
       'concurrency_limit_reached',
+      'rate_limit_exceeded',
+      'daily_limit_reached',
       'budget_exceeded',
       'agent_budget_exceeded',
       'budget_held',

@@ -4,5 +4,7 @@
 export const orgToolsChanged = 'org_tools_changed'
 /** A server was switched off or removed, so its running calls must end. The `ref` is the server's id. */
 export const toolServerOff = 'tool_server_off'
+/** The address or the credential of a server was replaced or removed, so its running calls must end. The `ref` is the server's id. */
+export const toolServerChanged = 'tool_server_changed'
 /** A tool was blocked, so its running calls must end. The `ref` is the tool's id. */
 export const toolBlocked = 'tool_blocked'

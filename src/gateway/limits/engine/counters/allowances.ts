@@ -165,6 +165,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const { dailyLimit } = binding
         const daily = binding.counters[0]
         if (dailyLimit !== null && daily !== undefined) await this.#follow(daily, dailyLimit)
+        for (const [i, { limit }] of binding.toolRates.entries()) await this.#follow(binding.counters[i] as Counter, limit)
         // The counters of both kinds of caps are in their order, before the one of the organisation.
         const caps = [...binding.tokens, ...binding.running]
         const capsAt = binding.counters.length - caps.length - (orgRunning === null ? 0 : 1)

@@ -124,3 +124,9 @@ export const withdrawApprovals = statement<[orgId: number, serverId: string]>(
   'tools.withdraw_approvals',
   `update tool_pins set approved_id = null, approved_by = null, approved_at = null where org_id = $1::int and server_id = $2::uuid and approved_id is not null`,
 )
+
+/** Reads a page of the organisations that ever registered a server, by id. */
+export const listToolOrgs = statement<[after: number, limit: number], { orgId: number }>(
+  'tools.list_tool_orgs',
+  'select distinct org_id as "orgId" from tool_servers where org_id > $1::int order by org_id limit $2::int',
+)

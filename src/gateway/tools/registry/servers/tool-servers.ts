@@ -11,7 +11,7 @@ import type { ToolCredential } from '../callable-tool.ts'
 import type { Look, ToolLooks } from '../sync/tool-look.ts'
 import { noToolServer, type SyncResult, type ToolSync } from '../sync/tool-sync.ts'
 import { openCredential, toolCredentialOwner } from '../tool-credential.ts'
-import { orgToolsChanged, toolServerOff } from '../tool-news.ts'
+import { orgToolsChanged, toolServerChanged, toolServerOff } from '../tool-news.ts'
 import {
   changeToolServer,
   deleteDefinitions,
@@ -108,7 +108,7 @@ export class ToolServers {
 
   /**
    * Changes the given fields of a server. Its slug never changes. The saved header is never sent to another origin, so a change of origin needs the header
-   * again, and it ends every approval. A new address or header is tested first. Throws `not_found` and the errors of `register`.
+   * again, and it ends every approval. A new address or header is tested first. Running calls that began under another one end. Throws `not_found` and the errors of `register`.
    */
   async change(orgId: number, id: string, change: ServerChange, signal: CancelSignal): Promise<ChangedServer> {
     const before = await this.#deps.db.maybe(findToolServer, orgId, id)
@@ -130,7 +130,8 @@ export class ToolServers {
       if (isMoved) await tx.exec(withdrawApprovals, orgId, id)
       const written = look === null ? null : await this.#deps.sync.write(tx, orgId, now, look)
       const result = written === null ? null : { ok: true as const, changes: written.changes, leftOut: written.leftOut }
-      return { value: { server: await tx.one(findToolServer, orgId, id), result }, news: [orgNews(orgId)] }
+      const news = [orgNews(orgId), ...(isTested ? [{ kind: toolServerChanged, ref: id }] : [])]
+      return { value: { server: await tx.one(findToolServer, orgId, id), result }, news }
     })
   }
 
