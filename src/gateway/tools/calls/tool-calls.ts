@@ -8,6 +8,7 @@ import type { Ids } from '../../../platform/values/ids.ts'
 import type { Limits, Permit } from '../../limits/engine/admission.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
 import type { CallableTool, OrgTools, ToolCatalog } from '../registry/callable-tool.ts'
+import { ToolSearch } from '../search/tool-search.ts'
 import type { Progress } from '../upstream/tool-call.ts'
 import type { Upstreams } from '../upstream/upstream.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
@@ -50,6 +51,9 @@ export type ToolCallContext = Pick<Call<Principal>, 'principal' | 'agentLabel' |
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
+/** The part of a call that says who calls. */
+export type ToolCallerContext = Pick<ToolCallContext, 'principal' | 'agentLabel'>
+
 /** A caller with what it may call. */
 interface Bound {
   readonly principal: BearerPrincipal
@@ -64,6 +68,7 @@ interface Bound {
 export class ToolCalls {
   readonly #deps: ToolCallsDeps
   readonly #arguments = new ToolArguments()
+  readonly #search = new ToolSearch()
 
   constructor(deps: ToolCallsDeps) {
     this.#deps = deps
@@ -88,6 +93,17 @@ export class ToolCalls {
       tools.push(tool)
     }
     return { tools, next: null }
+  }
+
+  /** Returns a caller with what it may call. Throws `unavailable` while the tool gateway is switched off, and `agent_revoked_label`. */
+  callerOf(context: ToolCallerContext): Promise<{ readonly principal: BearerPrincipal; readonly allows: ToolAllowance }> {
+    return this.#bound(context)
+  }
+
+  /** Returns at most `limit` tools that the caller may call and that fit the query, best first. No server is asked. */
+  async search(context: ToolCallContext, query: string, limit: number): Promise<readonly CallableTool[]> {
+    const { allows, principal } = await this.#bound(context)
+    return this.#search.find(await this.#toolsOf(principal.orgId), query, limit, ({ publicName }) => allows(publicName))
   }
 
   /** Returns a tool that the caller may call. Throws `tool_not_found` for every other name. */
@@ -193,7 +209,7 @@ export class ToolCalls {
     return this.#deps.catalog.of(orgId)
   }
 
-  async #bound({ principal, agentLabel: label }: ToolCallContext): Promise<Bound> {
+  async #bound({ principal, agentLabel: label }: ToolCallerContext): Promise<Bound> {
     this.requireOn()
     if (principal.kind === 'session') throw fail('invalid_api_key')
     const { policies } = principal

@@ -6,6 +6,7 @@ import { listedTools } from './definition-pages.ts'
 import { type Era, EraMemory } from './era-memory.ts'
 import { runExchange } from './run-exchange.ts'
 import { masked, maskedText, secretsOf } from './secret-mask.ts'
+import { readServer, type ServerRead } from '../mounts/read-request.ts'
 import { type CallToolResult, calledTool, type Progress } from './tool-call.ts'
 import { UpstreamError } from './upstream-error.ts'
 import type { UpstreamTarget } from './upstream-target.ts'
@@ -30,6 +31,8 @@ export interface Upstreams {
   listTools(target: UpstreamTarget, signal: CancelSignal): Promise<{ era: Era; tools: ListedTool[] }>
   /** Calls a tool once. Nothing is sent a second time. Throws UpstreamError, whose `isSent` says whether bytes of the call may have left. */
   callTool(target: UpstreamTarget, name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<CallToolResult>
+  /** Reads resources or prompts. Nothing is kept. Throws UpstreamError. */
+  read(target: UpstreamTarget, read: ServerRead, signal: CancelSignal): Promise<Record<string, unknown>>
 }
 
 export interface UpstreamsDeps {
@@ -60,6 +63,12 @@ export function createUpstreams(deps: UpstreamsDeps): Upstreams {
       const exchange = { ...deps, eras, target, signal, maxBytes: maxResultBytes + besideResultBytes }
       const call = { name, args, inputSchema, onProgress: onProgress && ((progress: Progress) => onProgress(masked(progress, secrets))), maxResultBytes }
       const { value } = await hidden(secrets, () => runExchange(exchange, (client, options) => calledTool(client, call, options)))
+      return masked(value, secrets)
+    },
+    async read(target, read, signal) {
+      const secrets = secretsOf(target.header)
+      const exchange = { ...deps, eras, target, signal, maxBytes: read.maxResultBytes + besideResultBytes }
+      const { value } = await hidden(secrets, () => runExchange(exchange, (client, options) => readServer(client, read, options)))
       return masked(value, secrets)
     },
   }

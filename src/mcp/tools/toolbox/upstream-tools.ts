@@ -58,18 +58,23 @@ export class UpstreamTools {
 
   /** Calls a tool. Throws SurfaceError with `unknown` for a name that the caller may not call, as for a name that does not exist. */
   async run(name: string, args: unknown, call: ToolCall, report: ((progress: ToolProgress) => void) | null, unknown: string): Promise<ToolAnswer> {
-    const onProgress =
-      report === null
-        ? {}
-        : { onProgress: ({ progress, total, message = '' }: Noted) => report({ progress, message, ...(total === undefined ? {} : { total }) }) }
     try {
-      const value = await this.#invoker.call(this.#rows.callTool, { path: { name }, body: { arguments: objectOf(args) } }, { ...call, ...onProgress })
-      // The structured content of a server may be any JSON value. The era of the client decides what becomes of it.
-      return { ...(jsonOf(value) as ToolAnswer) }
+      return await this.call(name, args, call, report)
     } catch (error) {
       if (error instanceof GatewayError && error.errorName === 'tool_not_found') throw unknownTool(unknown)
       throw error
     }
+  }
+
+  /** Calls a tool by its row. Throws GatewayError. */
+  async call(name: string, args: unknown, call: ToolCall, report: ((progress: ToolProgress) => void) | null): Promise<ToolAnswer> {
+    const onProgress =
+      report === null
+        ? {}
+        : { onProgress: ({ progress, total, message = '' }: Noted) => report({ progress, message, ...(total === undefined ? {} : { total }) }) }
+    const value = await this.#invoker.call(this.#rows.callTool, { path: { name }, body: { arguments: objectOf(args) } }, { ...call, ...onProgress })
+    // The structured content of a server may be any JSON value. The era of the client decides what becomes of it.
+    return { ...(jsonOf(value) as ToolAnswer) }
   }
 }
 
