@@ -85,7 +85,8 @@ describe('brigade tools', { timeout: 60_000 }, () => {
     expect((await app.call('GET', '/me/tool-servers', undefined, { cookie: await app.signIn() })).json.servers).toEqual([])
   }
 
-  async function registersAndApproves(): Promise<void> {
+  /** Returns the hash of the approved definition of city__echo. */
+  async function registersAndApproves(): Promise<string> {
     const words = ['tools', 'servers', 'add', server.url, '--slug', 'city', '--header-name', 'Authorization', '--header-from', join(home, 'weather.header')]
     expect((await json(...words, '--price-inr', '1.5', '--residency', 'india')).server).toMatchObject({ slug: 'city', name: '127.0.0.1', state: 'on' })
     const [row] = (await json('tools', 'servers')).servers
@@ -99,10 +100,10 @@ describe('brigade tools', { timeout: 60_000 }, () => {
     expect(await ran(['tools', 'approve', named, 'city__echo', 'city__fails', '--yes'])).toBe(
       'approved city__all-kinds\napproved city__echo\napproved city__fails\n',
     )
+    return tools.find(({ name }: { name: string }) => name === 'city__echo').hash
   }
 
-  async function showsChanges(): Promise<void> {
-    const hash = (await json('tools', 'show', 'city__echo')).hash
+  async function showsChanges(hash: string): Promise<void> {
     const [echo] = server.tools
     server.tools = [{ ...echo, description: 'Says what it got\u200b, and more.' }, ...server.tools.slice(1)]
     expect(await ran(['tools', 'servers', 'sync', 'city'])).toBe('city: 0 new, 1 changed, 0 gone\n')
@@ -125,7 +126,7 @@ describe('brigade tools', { timeout: 60_000 }, () => {
     writeFileSync(join(home, 'args.json'), '{"text":"from a file"}')
     expect(await ran(['tools', 'call', 'city__echo', '--from', join(home, 'args.json')])).toBe('echo: from a file\n')
     expect(await ran(['tools', 'call', 'city__all-kinds'])).toMatch(/^all\n\[image image\/png, 2 bytes; --json prints them\]\n/)
-    expect(await run(['tools', 'call', 'city__fails'])).toMatchObject({ code: 1, out: 'it failed\n', err: 'the tool reports a failure\n' })
+    expect(await run(['tools', 'call', 'city__fails'])).toMatchObject({ code: 1, out: 'it failed\n', err: 'brigade: the tool reports a failure.\n' })
     const tools = connectAgent({ baseUrl: app.baseUrl, credential: agent.token }).tools
     const names: string[] = []
     for await (const { name } of tools.list({ servers: ['city'] })) names.push(name)
@@ -169,8 +170,7 @@ describe('brigade tools', { timeout: 60_000 }, () => {
 
   test('TGW-18 brigade tools registers, approves, lists and calls, the rows of the console say the same, and connect writes the toolset for five clients', async () => {
     await guideWorks()
-    await registersAndApproves()
-    await showsChanges()
+    await showsChanges(await registersAndApproves())
     await listsAndCalls()
     await blocksAndSwitches()
     await connectsFiveClients()

@@ -93,7 +93,7 @@ function addCall(tools: Command): void {
       const result = await (await clientOf(gateway)).call(name, args)
       if (flags.json === true) printJson(result)
       else printResult(result)
-      if (result.isError === true) process.exitCode = exitCodes.failed
+      if (result.isError === true) throw new CommandError('the tool reports a failure.', { code: 'tool_failed' })
     })
   })
 }
@@ -121,8 +121,7 @@ function textOf(path: string): string {
   }
 }
 
-function printResult({ content, structuredContent, isError }: ToolCallResult): void {
-  if (isError === true) process.stderr.write('the tool reports a failure\n')
+function printResult({ content, structuredContent }: ToolCallResult): void {
   for (const block of content) for (const line of blockLines(block)) printLine(line)
   // A server repeats structured content as text for clients that do not know it.
   if (structuredContent !== undefined && !content.some(({ type }) => type === 'text')) for (const line of jsonLines(structuredContent)) printLine(line)

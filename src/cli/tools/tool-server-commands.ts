@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import type { GatewayClient } from '../../agents/toolkit/gateway-client.ts'
 import { addClientFlags, addExamples } from '../client-command.ts'
-import { CommandError, exitCodes, fileReason, wrongUsage } from '../command-error.ts'
+import { CommandError, fileReason, wrongUsage } from '../command-error.ts'
 import { plain, printJson, printLine, printTable, rupees } from '../command-output.ts'
 import { amount, count } from '../option-values.ts'
 import type { PersonFlags } from '../person/person.ts'
@@ -123,10 +123,10 @@ function addSync(servers: Command): void {
     return personal(flags, false, async client => {
       const server = await serverNamed(client, named)
       const { sync, ...rest } = await client.json<SyncReply>('POST', `${serverPath(server)}/sync`)
+      if (sync.error !== null)
+        throw new CommandError(`${plain(server.slug)} could not be read: ${plain(sync.detail ?? sync.error)}.`, { code: sync.error, evidence: { sync } })
       if (flags.json === true) printJson({ ...rest, sync })
-      else if (sync.error === null) printLine(`${plain(server.slug)}: ${sync.new} new, ${sync.changed} changed, ${sync.gone} gone`)
-      else printLine(`${plain(server.slug)} could not be read (${sync.error}): ${plain(sync.detail ?? '')}`)
-      if (sync.error !== null) process.exitCode = exitCodes.failed
+      else printLine(`${plain(server.slug)}: ${sync.new} new, ${sync.changed} changed, ${sync.gone} gone`)
     })
   })
 }
