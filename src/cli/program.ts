@@ -23,6 +23,7 @@ import { addRunsCommands } from './reports/runs-commands.ts'
 import { addUsageCommand } from './reports/usage-command.ts'
 import { addVerifyCommand } from './reports/verify-command.ts'
 import { prepareProgram } from './run-program.ts'
+import { addToolsCommands } from './tools/tools-commands.ts'
 import { addLogsCommand } from './watch/logs-command.ts'
 import { addStatusCommand } from './watch/status-command.ts'
 import { addTopCommand } from './watch/top-command.ts'
@@ -62,6 +63,7 @@ export function brigadeProgram(): Command {
   addBudgetCommand(program)
   addKeysCommands(program)
   addProvidersCommands(program)
+  addToolsCommands(program)
   addConnectCommand(program)
   addMcpCommand(program)
   addVerifyCommand(program)

@@ -79,7 +79,7 @@ import { reportServices } from './domains/usage.ts'
 import { createDomains, type Domains } from './domains.ts'
 import { drain, retire } from './drain.ts'
 import { discoveryOf } from './edges/discovery.ts'
-import { mcpOf } from './edges/mcp.ts'
+import { mcpOf, mcpOfServer } from './edges/mcp.ts'
 import { mcpOfOrg, oauthServices } from './edges/oauth.ts'
 import { type OperatorServices, operatorServices } from './edges/operator.ts'
 import type { AppParts } from './parts.ts'
@@ -193,6 +193,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   const mcp = mcpOf(deps, domains, edge, bindings, watched.tools)
   const mcpPaths = {
     main: (request: IncomingMessage, response: ServerResponse) => void mcp.handle(request, response),
+    ofServer: mcpOfServer(config, mcp, services.serverReads, edge),
     ofOrg: mcpOfOrg(config, mcp, services.mcpOAuth, edge),
   }
   const server = createEdge(bindings, edge, mcpPaths, new ConsoleSite({ isOn: config.CONSOLE }))

@@ -3,7 +3,7 @@ import { endpointOf } from '../platform/endpoint.ts'
 import { fail } from '../platform/errors.ts'
 import { connectGuide } from './connect-elsewhere.ts'
 import { ConnectError } from './connect-error.ts'
-import { clientNames, defaultScope, paramShapes, platforms } from './connect-plan.ts'
+import { clientNames, defaultScope, paramShapes, platforms, toolsetNames } from './connect-plan.ts'
 
 const row = endpointOf<object>()
 const yesOrNo = z.enum(['true', 'false'])
@@ -27,7 +27,7 @@ export const connectEndpoints = {
         tools: yesOrNo.default('true').describe('The tools over MCP.'),
         scope: z.enum(['user', 'project']).optional().describe('For all projects of the user, or for one. Default: user; of vscode project.'),
         bridge: yesOrNo.default('false').describe('Tools through `brigade mcp` on the machine of the client.'),
-        toolsets: z.string().max(100).regex(paramShapes.toolsets).optional().describe('Only these tools: core,memory,usage,images.'),
+        toolsets: z.string().max(300).regex(paramShapes.toolsets).optional().describe(`Only these tools: ${toolsetNames}.`),
         trust_tools: yesOrNo.default('false').describe('The client may call the tools without asking. For claude-code and codex.'),
         name: z.string().regex(paramShapes.name).default('brigade').describe('Of the entry.'),
         platform: z.enum(platforms).default('linux').describe('Of the machine of the client.'),

@@ -15,11 +15,20 @@ export const paramShapes = {
   name: /^[A-Za-z0-9_-]{1,64}$/,
   agent: /^[^\p{Cc}]{1,200}$/u,
   model: /^[^\s\p{Cc}]{1,200}$/u,
-  toolsets: /^[a-z_,]+$/,
+  toolsets: /^[a-z0-9_:,-]+$/,
 } as const
 
 /** Returns where a client keeps its settings, unless its flags say something else. Of VS Code, only the project has a file that is the same on all machines. */
 export const defaultScope = (client: ClientName): 'project' | 'user' => (client === 'vscode' ? 'project' : 'user')
+
+/** What `--toolsets` accepts, for messages and help texts. */
+export const toolsetNames = 'core,memory,usage,images,tools,tools:<server>'
+
+/** The sets of a client that does not choose. Approved tools of MCP servers are not among them. */
+export const usualToolsets = 'core,memory,usage'
+
+/** The set of the approved tools of all MCP servers of the organisation. */
+export const serverToolset = 'tools'
 
 /** The parameters of a connection. */
 export interface ConnectParams {

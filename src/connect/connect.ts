@@ -4,7 +4,7 @@ import { connectCodex } from './clients/connect-codex.ts'
 import { connectCursor, connectVscode } from './clients/connect-editors.ts'
 import { connectOpencode } from './clients/connect-opencode.ts'
 import { wrongUsage } from './connect-error.ts'
-import type { ClientName, ConnectParams, ConnectPlace, ConnectPlan, PlannedFile } from './connect-plan.ts'
+import { type ClientName, type ConnectParams, type ConnectPlace, type ConnectPlan, type PlannedFile, serverToolset } from './connect-plan.ts'
 import { editJsonc } from './formats/connect-jsonc.ts'
 import { editToml } from './formats/connect-toml.ts'
 
@@ -40,7 +40,7 @@ export function snippet({ format, edits }: PlannedFile): string {
 }
 
 /** Returns the sentences that the person reads after the plan. */
-export function notesOf(plan: ConnectPlan, { agent, bridge, keyFile }: ConnectParams, { program }: ConnectPlace): string[] {
+export function notesOf(plan: ConnectPlan, { agent, bridge, keyFile, toolsets }: ConnectParams, { program }: ConnectPlace): string[] {
   const isOfMachine = agent !== null || bridge
   const isShared = plan.files.some(file => file.isShared)
   return [
@@ -51,6 +51,9 @@ export function notesOf(plan: ConnectPlan, { agent, bridge, keyFile }: ConnectPa
       : [
           `Tokens are minted with ${keyFile === null ? 'BRIGADE_KEY or the key of brigade login' : 'the key of that file'}, when they are needed. \`brigade connect --write\` makes the agent "${agent}" if it is missing.`,
         ]),
+    ...(agent !== null && toolsets?.split(',').some(name => name.startsWith(serverToolset))
+      ? [`"${agent}" may call no tool of an MCP server until a rule names it: \`brigade agent update <agent> --allowed-tools <names>\`.`]
+      : []),
     ...(isOfMachine && program.length > 1
       ? [`The settings name node and this brigade.js by their paths on this machine${isShared ? ': do not commit them' : ''}.`]
       : []),

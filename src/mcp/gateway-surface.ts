@@ -3,6 +3,7 @@ import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/observe/log.ts'
 import type { Shares } from '../platform/shares.ts'
 import { mcpRows as rows } from './mcp-rows.ts'
+import { mountedSlugOf, mountedSurface } from './mount/mounted-surface.ts'
 import { AccountPolls } from './news/account-polls.ts'
 import type { MemoryWatch } from './news/memory-news.ts'
 import { GatewayChanges } from './news/subscriptions.ts'
@@ -11,7 +12,8 @@ import { complete } from './resources/completions.ts'
 import { GatewayResources } from './resources/resources.ts'
 import { RowReader } from './row-reader.ts'
 import type { SurfaceOf } from './surface.ts'
-import type { Tool } from './tools/toolbox/tool.ts'
+import { ToolsCall } from './tools/servers/tools-call.ts'
+import { searchToolset, type Tool } from './tools/toolbox/tool.ts'
 import type { ToolWatch } from './tools/toolbox/tool-watch.ts'
 import { Toolbox, ToolCatalog } from './tools/toolbox/toolbox.ts'
 import { toolServersOf, toolsetsOf } from './tools/toolbox/toolset-choice.ts'
@@ -44,9 +46,13 @@ export function gatewaySurface({ tools, invoker, clock, log, watch, beyondTools 
   const uncounted = invoker.uncounted()
   const polls = beyondTools === undefined ? null : new AccountPolls(clock, beyondTools.polls, beyondTools.founderOf)
   return (call, url) => {
+    const mounted = mountedSlugOf(url)
+    if (mounted !== null) return mountedSurface(mounted, rows, { catalog, invoker, clock, log, watch }, call)
     const servers = toolServersOf(url)
+    const toolsets = toolsetsOf(url)
     const upstream = servers === null ? undefined : new UpstreamTools(rows, invoker, servers)
-    const toolbox = new Toolbox({ catalog, invoker, clock, log, watch, toolsets: toolsetsOf(url), upstream }, call)
+    const toolsCall = toolsets.has(searchToolset) ? new ToolsCall(rows, new UpstreamTools(rows, invoker, 'all')) : undefined
+    const toolbox = new Toolbox({ catalog, invoker, clock, log, watch, toolsets, upstream, toolsCall }, call)
     if (beyondTools === undefined || polls === null) return { tools: toolbox }
     const { memory, objectMaxBytes } = beyondTools
     const reader = new RowReader(invoker, call, log)

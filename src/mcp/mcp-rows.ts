@@ -7,6 +7,8 @@ import { imageEndpoints } from '../gateway/inference/endpoints/image-endpoints.t
 import { limitsEndpoints } from '../gateway/limits/endpoints.ts'
 import { routingEndpoints } from '../gateway/routing/preview/routing-endpoints.ts'
 import { toolEndpoints } from '../gateway/tools/calls/tool-endpoints.ts'
+import { serverReadEndpoints } from '../gateway/tools/mounts/server-read-endpoints.ts'
+import { toolSearchEndpoints } from '../gateway/tools/search/tool-search-endpoints.ts'
 import { usageEndpoints } from '../gateway/usage/endpoints.ts'
 import { appendEndpoints } from '../memory/endpoints/append-endpoints.ts'
 import { memoryEndpoints } from '../memory/endpoints/endpoints.ts'
@@ -27,7 +29,10 @@ export const mcpRows = {
   budgets: limitsEndpoints.budgets,
   listAgents: agentEndpoints.listAgents,
   listTools: toolEndpoints.listTools,
+  readTool: toolEndpoints.readTool,
   callTool: toolEndpoints.callTool,
+  searchTools: toolSearchEndpoints.searchTools,
+  ...serverReadEndpoints,
   memory: { ...memoryEndpoints, ...appendEndpoints, ...historyEndpoints, ...searchEndpoints, ...promoteEndpoints, ...shareEndpoints },
 }
 

@@ -47,8 +47,8 @@ export class RowReader {
   }
 
   /** Returns the value of the row as plain data. Throws SurfaceError. */
-  async json<R extends AnyRow>(row: R, input: RowInput<R>, signal: AbortSignal): Promise<unknown> {
-    return plainJson(jsonOf(await this.value(row, input, signal)))
+  async json<R extends AnyRow>(row: R, input: RowInput<R>, signal: AbortSignal, uri?: string): Promise<unknown> {
+    return plainJson(jsonOf(await this.value(row, input, signal, uri)))
   }
 
   /** Converts a failure into an error of the protocol. The error has the message and fields of a failed tool. A fault of the gateway itself is logged. */

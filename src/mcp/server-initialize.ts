@@ -58,7 +58,7 @@ function makeServer(surface: Surface, identity: McpIdentity): Server {
         ...(surface.complete ? { completions: {} } : {}),
         ...(surface.logging ? { logging: {} } : {}),
       },
-      instructions: identity.instructions,
+      instructions: surface.instructions ?? identity.instructions,
     },
   )
 }
@@ -103,18 +103,18 @@ function serveResources(server: Server, { resources }: Surface): void {
     await listTurn()
     return resources.list(request.params?.cursor, extra.signal)
   })
-  server.setRequestHandler(ListResourceTemplatesRequestSchema, async () => {
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, async (request, extra) => {
     await listTurn()
-    return { resourceTemplates: resources.templates() }
+    return resources.templatesPage === undefined ? { resourceTemplates: resources.templates() } : resources.templatesPage(request.params?.cursor, extra.signal)
   })
   server.setRequestHandler(ReadResourceRequestSchema, async (request, extra) => ({ contents: await resources.read(request.params.uri, extra.signal) }))
 }
 
 function servePrompts(server: Server, { prompts, complete }: Surface): void {
   if (prompts) {
-    server.setRequestHandler(ListPromptsRequestSchema, async () => {
+    server.setRequestHandler(ListPromptsRequestSchema, async (request, extra) => {
       await listTurn()
-      return { prompts: prompts.list() }
+      return prompts.page === undefined ? { prompts: prompts.list() } : prompts.page(request.params?.cursor, extra.signal)
     })
     server.setRequestHandler(GetPromptRequestSchema, async ({ params }, extra) =>
       answerOnly(await prompts.get(params.name, params.arguments ?? {}, extra.signal, null)),

@@ -32,6 +32,8 @@ export interface Questions {
 export interface Asked {
   /** Returns whether the client answers questions of this kind. Asking a client that does not answer them ends the call with -32021. */
   can(kind: QuestionKind): boolean
+  /** The modes of elicitation that the client declares. */
+  readonly modes: { readonly form: boolean; readonly url: boolean }
   /** The client's answers to the questions of the last round, by their names. They are not checked. */
   readonly answers: Readonly<Record<string, unknown>> | undefined
   /** The state that was sent with those questions. The client may have changed it. */
@@ -97,6 +99,8 @@ export interface ResourceSurface {
   /** Returns one page. Throws SurfaceError. */
   list(cursor: string | undefined, signal: AbortSignal): Promise<{ resources: ResourceEntry[]; nextCursor?: string }>
   templates(): ResourceTemplateEntry[]
+  /** Returns one page of templates that must be looked up. Absent when `templates` has all of them. Throws SurfaceError. */
+  templatesPage?(cursor: string | undefined, signal: AbortSignal): Promise<{ resourceTemplates: ResourceTemplateEntry[]; nextCursor?: string }>
   /** Returns the content of a resource. Throws SurfaceError. The error is `notThere` when the resource does not exist for this caller. */
   read(uri: string, signal: AbortSignal): Promise<ResourceContents[]>
 }
@@ -115,6 +119,8 @@ export interface PromptMessage {
 
 export interface PromptSurface {
   list(): PromptEntry[]
+  /** Returns one page of prompts that must be looked up. Absent when `list` has all of them. Throws SurfaceError. */
+  page?(cursor: string | undefined, signal: AbortSignal): Promise<{ prompts: PromptEntry[]; nextCursor?: string }>
   /** Returns the messages of a prompt. `asked` is null for a caller that cannot be asked. Throws SurfaceError. */
   get(
     name: string,
@@ -178,6 +184,8 @@ export interface Surface {
   /** Completes an argument. Throws SurfaceError. */
   readonly complete?: (question: CompletionQuestion, signal: AbortSignal) => Promise<CompletionAnswer>
   readonly changes?: ChangeSurface
+  /** Instructions in place of those of the gateway. */
+  readonly instructions?: string
   /** True when the surface announces logging. Tools can then use `ToolRun.log`. */
   readonly logging?: true
 }

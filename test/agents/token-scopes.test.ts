@@ -71,12 +71,12 @@ describe('scopes of agent tokens over HTTP', () => {
   const tokenOf = (name: string): string => tokens.get(name) ?? ''
   const tool = async (name: string, token: string) => {
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } }
-    const { text } = await app.call('POST', '/mcp?toolsets=all', message, { token, headers: { accept: 'application/json, text/event-stream' } })
+    const { text } = await app.call('POST', '/mcp?toolsets=all,tools:search', message, { token, headers: { accept: 'application/json, text/event-stream' } })
     return JSON.parse(text.startsWith('{') ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? 'null'))
   }
   const toolsOf = async (token: string): Promise<string[]> => {
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
-    const { text } = await app.call('POST', '/mcp?toolsets=all', message, { token, headers: { accept: 'application/json, text/event-stream' } })
+    const { text } = await app.call('POST', '/mcp?toolsets=all,tools:search', message, { token, headers: { accept: 'application/json, text/event-stream' } })
     return JSON.parse(text.startsWith('{') ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? 'null')).result.tools.map(({ name }: { name: string }) => name)
   }
 

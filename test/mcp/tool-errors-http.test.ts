@@ -14,12 +14,12 @@ afterAll(() => app.stop())
 beforeEach(() => {
   for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
 })
-const clients = mcpClients(() => app, '/mcp?toolsets=all')
+const clients = mcpClients(() => app, '/mcp?toolsets=all,tools:search')
 afterEach(() => clients.closeAll())
 
 async function raw(name: string, args: unknown) {
   const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
-  const reply = await app.call('POST', '/mcp?toolsets=all', message, { headers: { accept: 'application/json, text/event-stream' } })
+  const reply = await app.call('POST', '/mcp?toolsets=all,tools:search', message, { headers: { accept: 'application/json, text/event-stream' } })
   const json = JSON.parse(reply.text.startsWith('{') ? reply.text : (/^data: (.*)$/m.exec(reply.text)?.[1] ?? 'null'))
   return { status: reply.status, result: json.result, error: json.error }
 }

@@ -7,6 +7,7 @@ import { type MemoryClient, memoryClient } from './memory-client/memory-client.t
 import type { Secret } from './token-mint.ts'
 import { createAgentTokenProvider } from './token-provider.ts'
 import { checkedSecret, isTokenSource, type TokenSource } from './token-source.ts'
+import { type ToolsClient, toolsClient } from './tools-client.ts'
 
 /** The address of the gateway, the agent, and its credential. */
 export interface ConnectOptions {
@@ -87,6 +88,8 @@ export interface ConnectedAgent {
   readonly gateway: GatewayClient
   /** Shared memory. */
   readonly memory: MemoryClient
+  /** The approved tools of MCP servers that the agent may call. */
+  readonly tools: ToolsClient
   /** Returns the options for `new OpenAI(agent.openai())`. */
   openai(): ReturnType<typeof openaiOptions>
   /** Returns the options for `new Anthropic(agent.anthropic())`. */
@@ -119,6 +122,7 @@ export function connectAgent(options: ConnectOptions): ConnectedAgent {
     tokens,
     gateway,
     memory: memoryClient(gateway),
+    tools: toolsClient(gateway),
     openai: () => openaiOptions(target),
     anthropic: () => anthropicOptions(target),
     aiSdk: () => aiSdkOptions(target),

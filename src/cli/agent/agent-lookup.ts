@@ -13,6 +13,7 @@ export interface AgentRow {
   readonly may_delegate: boolean
   readonly allowed_models: readonly string[] | null
   readonly allowed_providers: readonly string[] | null
+  readonly allowed_tools: readonly string[] | null
   readonly max_cost_inr_per_call: number | null
   readonly max_output_tokens: number | null
   readonly max_concurrency: number | null

@@ -8,6 +8,7 @@ import type { AgentRow } from './agent-lookup.ts'
 export interface RuleFlags {
   readonly models?: string[] | 'none'
   readonly providers?: string[] | 'none'
+  readonly allowedTools?: string[] | 'none'
   readonly mayDelegate?: boolean
   readonly maxCostInr?: number | 'none'
   readonly maxOutputTokens?: number | 'none'
@@ -19,6 +20,7 @@ export function addRuleOptions(command: Command): Command {
   return command
     .option('--models <ids>', 'models that it may use, with commas between; none: any', orNone(list))
     .option('--providers <ids>', 'providers that may serve it, with commas between; none: any', orNone(list))
+    .option('--allowed-tools <names>', 'tools of MCP servers that it may call, such as crm__find,git__*, with commas between; none: no tool', orNone(list))
     .option('--may-delegate', 'it may create child agents')
     .option('--no-may-delegate', 'it may not')
     .option('--max-cost-inr <inr>', 'most rupees of one call; none: no cap', orNone(amount))
@@ -27,10 +29,19 @@ export function addRuleOptions(command: Command): Command {
 }
 
 /** Returns the rules in the form of the gateway. */
-export function ruleParamsOf({ models, providers, mayDelegate, maxCostInr, maxOutputTokens, maxConcurrency }: RuleFlags): Record<string, unknown> {
+export function ruleParamsOf({
+  models,
+  providers,
+  allowedTools,
+  mayDelegate,
+  maxCostInr,
+  maxOutputTokens,
+  maxConcurrency,
+}: RuleFlags): Record<string, unknown> {
   const rules = {
     allowed_models: models,
     allowed_providers: providers,
+    allowed_tools: allowedTools,
     may_delegate: mayDelegate,
     max_cost_inr_per_call: maxCostInr,
     max_output_tokens: maxOutputTokens,
@@ -49,6 +60,7 @@ export function agentFields(row: AgentRow): Record<string, string> {
     'spent this month': `₹${rupees([row.spend_month_inr])[0]}${row.held_inr > 0 ? `, ₹${rupees([row.held_inr])[0]} held by running calls` : ''}`,
     models: names(row.allowed_models),
     providers: names(row.allowed_providers),
+    tools: row.allowed_tools?.length ? row.allowed_tools.join(', ') : 'none',
     'may delegate': row.may_delegate ? 'yes' : 'no',
     'cap of a call': `cost ${cap(row.max_cost_inr_per_call, '₹')}, output tokens ${cap(row.max_output_tokens, '')}`,
     'concurrent calls': row.max_concurrency === null ? 'any number' : String(row.max_concurrency),

@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from 'commander'
-import { clientNames } from '../../connect/connect-plan.ts'
+import { clientNames, toolsetNames } from '../../connect/connect-plan.ts'
 import { addExamples } from '../client-command.ts'
 import { wrongUsage } from '../command-error.ts'
 import { plain, printJson } from '../command-output.ts'
@@ -23,7 +23,8 @@ export function addConnectCommand(program: Command): void {
     .option('--model <id>', 'the model that it starts with', 'auto')
     .option('--agent <name>', 'as this agent, on short-lived tokens that renew themselves; makes the agent when it is missing')
     .option('--bridge', 'tools through a process on this machine (brigade mcp), which knows the key of brigade login')
-    .option('--toolsets <list>', 'only these tools: core,memory,usage,images')
+    .option('--toolsets <list>', `only these tools: ${toolsetNames}`)
+    .option('--server-tools', 'also the approved tools of MCP servers of the organisation')
     .option('--trust-tools', 'the client may call the tools without asking (claude-code, codex)')
     .option('--name <name>', 'of the entry', 'brigade')
     .addOption(new Option('--base-url <url>', 'address of the gateway (default: $BRIGADE, then that of brigade login, then http://127.0.0.1:8787)'))
@@ -35,6 +36,7 @@ export function addConnectCommand(program: Command): void {
     ['brigade connect codex --write --trust-tools', 'models and tools, in ~/.codex/config.toml'],
     ['brigade connect claude-code --tools --write', 'only the tools, in ~/.claude.json'],
     ['brigade connect cursor --write --agent reviewer', 'tools as the agent reviewer'],
+    ['brigade connect vscode --write --server-tools', 'with the approved tools of MCP servers'],
   ])
   command.action(connect)
 }

@@ -2,7 +2,17 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConnectError } from '../../connect/connect-error.ts'
-import { type ClientName, type ConnectParams, type ConnectPlace, type ConnectPlan, defaultScope, paramShapes } from '../../connect/connect-plan.ts'
+import {
+  type ClientName,
+  type ConnectParams,
+  type ConnectPlace,
+  type ConnectPlan,
+  defaultScope,
+  paramShapes,
+  serverToolset,
+  toolsetNames,
+  usualToolsets,
+} from '../../connect/connect-plan.ts'
 import { addressOf, type ClientSettings, clientSettings } from '../client-settings.ts'
 import { wrongUsage } from '../command-error.ts'
 
@@ -19,6 +29,7 @@ export interface ConnectFlags {
   readonly agent?: string
   readonly bridge?: boolean
   readonly toolsets?: string
+  readonly serverTools?: boolean
   readonly trustTools?: boolean
   readonly name: string
   readonly json?: boolean
@@ -31,7 +42,7 @@ export function paramsOf(client: ClientName, flags: ConnectFlags): ConnectParams
   if (flags.agent !== undefined && !paramShapes.agent.test(flags.agent)) throw wrongUsage('--agent takes the name or the id of an agent.')
   if (!paramShapes.model.test(flags.model)) throw wrongUsage('--model takes the id of a model; GET /v1/models lists them.')
   if (flags.toolsets !== undefined && !paramShapes.toolsets.test(flags.toolsets))
-    throw wrongUsage('--toolsets takes names with commas between: core,memory,usage,images.')
+    throw wrongUsage(`--toolsets takes names with commas between: ${toolsetNames}.`)
   const isDefault = !flags.models && !flags.tools
   return {
     baseUrl: flags.baseUrl === undefined ? clientSettings({}).baseUrl : addressOf(flags.baseUrl, '--base-url'),
@@ -43,7 +54,7 @@ export function paramsOf(client: ClientName, flags: ConnectFlags): ConnectParams
     agent: flags.agent ?? null,
     bridge: flags.bridge === true || flags.keyFile !== undefined,
     keyFile: flags.keyFile === undefined ? null : resolve(flags.keyFile),
-    toolsets: flags.toolsets ?? null,
+    toolsets: flags.serverTools === true ? `${flags.toolsets ?? usualToolsets},${serverToolset}` : (flags.toolsets ?? null),
     trustTools: flags.trustTools === true,
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type Command, Option } from 'commander'
 import type { TokenSource } from '../../agents/toolkit/token-source.ts'
+import { toolsetNames } from '../../connect/connect-plan.ts'
 import { version } from '../../version.ts'
 import { addExamples } from '../client-command.ts'
 import { type ClientFlags, clientSettings, credentialOf } from '../client-settings.ts'
@@ -19,7 +20,7 @@ export function addMcpCommand(program: Command): void {
     .description('an MCP server on stdin and stdout that carries everything to the gateway, with a credential that renews itself')
     .option('--agent <name>', 'act as this agent, on short-lived tokens minted with the key')
     .option('--scope <scope>', 'what the tokens may do, of "inference memory:read memory:write usage:read tools:call" (default: all that the agent may)')
-    .option('--toolsets <list>', 'only these tools: core,memory,usage,images')
+    .option('--toolsets <list>', `only these tools: ${toolsetNames}`)
     .addOption(new Option('--base-url <url>', 'address of the gateway (default: $BRIGADE, then that of brigade login, then http://127.0.0.1:8787)'))
     .addOption(new Option('--key-file <path>', 'file with an API key or agent token (default: $BRIGADE_KEY, then that of brigade login)'))
   addExamples(command, [

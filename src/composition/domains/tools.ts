@@ -1,21 +1,37 @@
 import { ServerCircuits } from '../../gateway/tools/calls/server-circuits.ts'
 import { ToolCalls } from '../../gateway/tools/calls/tool-calls.ts'
 import { cutToolCalls } from '../../gateway/tools/calls/tool-cuts.ts'
+import { ToolQuestions } from '../../gateway/tools/calls/tool-questions.ts'
+import { ServerReads } from '../../gateway/tools/mounts/server-reads.ts'
 import type { ToolCatalog } from '../../gateway/tools/registry/callable-tool.ts'
 import { createToolRegistry, type ToolRegistry } from '../../gateway/tools/registry/create-tool-registry.ts'
+import { ToolSearch } from '../../gateway/tools/search/tool-search.ts'
 import { createUpstreams, type Upstreams } from '../../gateway/tools/upstream/upstream.ts'
 import { version } from '../../version.ts'
 import type { AppParts } from '../parts.ts'
 
 /** Constructs the registry of MCP servers and the calls of their tools, with the client that dials them. */
-export function toolServices(parts: AppParts): ToolRegistry & { readonly toolCalls: ToolCalls } {
-  const { outbound, clock } = parts
+export function toolServices(parts: AppParts): ToolRegistry & { readonly toolCalls: ToolCalls; readonly serverReads: ServerReads } {
+  const { outbound, clock, config } = parts
   const upstreams = createUpstreams({ outbound, clock, version })
   const registry = createToolRegistry({ ...parts, guard: outbound.guard, upstreams })
-  return { ...registry, toolCalls: toolCallsOf(parts, upstreams, registry.toolCatalog) }
+  const circuits = new ServerCircuits({ clock, failuresToOpen: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS })
+  const toolCalls = toolCallsOf(parts, upstreams, circuits, registry.toolCatalog)
+  const serverReads = new ServerReads({
+    ...parts,
+    calls: toolCalls,
+    catalog: registry.toolCatalog,
+    upstreams,
+    circuits,
+    timeoutMs: config.TOOL_TIMEOUT_MS,
+    maxResultBytes: config.TOOL_RESULT_MAX_BYTES,
+    headerOf: (tools, serverId) => tools.credential(serverId),
+    recheck: principal => parts.agents.tokens.recheck(principal),
+  })
+  return { ...registry, toolCalls, serverReads }
 }
 
-function toolCallsOf(parts: AppParts, upstreams: Upstreams, catalog: ToolCatalog): ToolCalls {
+function toolCallsOf(parts: AppParts, upstreams: Upstreams, circuits: ServerCircuits, catalog: ToolCatalog): ToolCalls {
   const { clock, ids, config, limits, inflight, agents, controlLog } = parts
   cutToolCalls(controlLog, inflight)
   return new ToolCalls({
@@ -23,7 +39,9 @@ function toolCallsOf(parts: AppParts, upstreams: Upstreams, catalog: ToolCatalog
     ids,
     catalog,
     upstreams,
-    circuits: new ServerCircuits({ clock, failuresToOpen: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS }),
+    circuits,
+    search: new ToolSearch(parts.heavyTurns),
+    questions: new ToolQuestions(parts.sealer, clock, () => ids.uuidv7(clock.nowMs())),
     limits,
     inflight,
     isOn: config.TOOL_GATEWAY,

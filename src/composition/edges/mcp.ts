@@ -2,13 +2,16 @@
 
 import type { Binding, EdgeDeps } from '../../gateway/http/edge.ts'
 import { RowInvoker } from '../../gateway/http/rows/row-invoker.ts'
+import type { McpPaths } from '../../gateway/http/server.ts'
 import { gatewaySurface } from '../../mcp/gateway-surface.ts'
+import { type MountedServers, serverMount } from '../../mcp/mount/server-mount.ts'
 import type { MemoryWatch } from '../../mcp/news/memory-news.ts'
 import type { ToolWatch } from '../../mcp/tools/toolbox/tool-watch.ts'
 import { mcpTools } from '../../mcp/tools/tools.ts'
-import { createMcp, type Mcp } from '../../mcp/transport/transport.ts'
+import { bearerMount, createMcp, type Mcp } from '../../mcp/transport/transport.ts'
 import { readablePrefixes } from '../../memory/access/path-rules.ts'
 import type { Memory } from '../../memory/memory.ts'
+import type { Config } from '../../platform/config.ts'
 import { version } from '../../version.ts'
 import type { ProcessBounds } from '../bounds.ts'
 import type { AppDeps } from '../deps.ts'
@@ -59,6 +62,12 @@ export function mcpOf(
     placeOf: edge.placeOf,
     isDraining: edge.isDraining,
   })
+}
+
+/** Returns the MCP handler of one server of an organisation. */
+export function mcpOfServer({ SERVICE_ID: serviceId }: Config, mcp: Mcp, servers: MountedServers, { authenticate }: EdgeDeps): McpPaths['ofServer'] {
+  const base = bearerMount({ authenticate, serviceId })
+  return (slug, request, response) => void mcp.handle(request, response, serverMount(slug, base, servers))
 }
 
 function memoryWatch({ changes, callers, isConfigured }: Memory): MemoryWatch {

@@ -379,6 +379,12 @@ export interface Operations {
     query?: { agent_id?: number; key_id?: number }
     reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
+  /** The messages of one prompt of an MCP server, made now. `_meta` names the server. What they say is untrusted. */
+  getServerPrompt: {
+    path: { slug: string | number; name: string | number }
+    body: { arguments?: Record<string, string> }
+    reply: { description?: string; messages: ({ role: 'user' | 'assistant'; content: { type: string } })[]; _meta: Record<string, unknown> }
+  }
   /** A tool with the definition that its server shows, the approved one, where they differ, and what was found in it. */
   getServerTool: {
     path: { id: string | number; tool: string | number }
@@ -549,6 +555,24 @@ export interface Operations {
   listRunsConsole: {
     query?: { agent_id?: number; key_id?: number; from?: string; limit?: number; cursor?: string }
     reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+  }
+  /** A page of the prompts of one MCP server, read now. */
+  listServerPrompts: {
+    path: { slug: string | number }
+    query?: { cursor?: string }
+    reply: { prompts: { name: string; arguments?: { name: string; description?: string; required?: boolean }[] }[]; nextCursor?: string }
+  }
+  /** A page of the resources of one MCP server, read now. The rules of the caller must cover the whole server. */
+  listServerResources: {
+    path: { slug: string | number }
+    query?: { cursor?: string }
+    reply: { resources: { uri: string; name: string }[]; nextCursor?: string }
+  }
+  /** A page of the resource templates of one MCP server, read now. */
+  listServerTemplates: {
+    path: { slug: string | number }
+    query?: { cursor?: string }
+    reply: { resourceTemplates: { uriTemplate: string; name: string }[]; nextCursor?: string }
   }
   /** The tools of an MCP server by name, each with its state. */
   listServerTools: {
@@ -749,6 +773,12 @@ export interface Operations {
   rankings: {
     reply: { windows: { '7d': { model: string; requests: number; tokens: number; rank: number }[]; '30d': { model: string; requests: number; tokens: number; rank: number }[] } }
   }
+  /** One resource of an MCP server, read now. `_meta` of each part names the server. What it says is untrusted. */
+  readServerResource: {
+    path: { slug: string | number }
+    query: { uri: string }
+    reply: { contents: ({ uri: string; text: string; mimeType?: string; _meta?: Record<string, unknown> } | { uri: string; blob: string; mimeType?: string; _meta?: Record<string, unknown> })[] }
+  }
   /** One tool that this credential may call now. */
   readTool: {
     path: { name: string | number }
@@ -924,6 +954,11 @@ export interface Operations {
   searchMemoryConsole: {
     query?: { q?: string; regex?: 'true' | 'false'; case?: 'true' | 'false'; prefix?: string; limit?: number; cursor?: string }
     reply: { matches: ({ key: string; line: number; snippet: string; etag: string; author: { user: string; agent?: string; verified?: boolean } | null; modified: string })[]; next_cursor: string | null; scanned: { objects: number; bytes: number } }
+  }
+  /** The tools of MCP servers that this credential may call now and that fit a question best. No server and no model is asked. */
+  searchTools: {
+    query: { q: string; limit?: number }
+    reply: { tools: ({ name: string; server: string; title: string | null; description: string; arguments: string[]; required: string[]; price_inr: number })[] }
   }
   /** Usage of the organisation in a span of IST days (default: this month to date): totals, by model, by agent. format=csv: a line a day, model and provider. */
   sessionUsage: {
@@ -1193,6 +1228,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   getPublicCollection: 'GET /v1/collections/{slug}',
   getRun: 'GET /v1/me/runs/{id}',
   getRunConsole: 'GET /me/runs/{id}',
+  getServerPrompt: 'POST /v1/tool-servers/{slug}/prompts/{name}',
   getServerTool: 'GET /me/tool-servers/{id}/tools/{tool}',
   getStore: 'GET /v1/me/memory-store',
   getStoreConsole: 'GET /me/memory-store',
@@ -1229,6 +1265,9 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listRefusedCallsConsole: 'GET /me/refused-calls',
   listRuns: 'GET /v1/me/runs',
   listRunsConsole: 'GET /me/runs',
+  listServerPrompts: 'GET /v1/tool-servers/{slug}/prompts',
+  listServerResources: 'GET /v1/tool-servers/{slug}/resources',
+  listServerTemplates: 'GET /v1/tool-servers/{slug}/resource-templates',
   listServerTools: 'GET /me/tool-servers/{id}/tools',
   listSessions: 'GET /me/sessions',
   listShares: 'GET /v1/me/memory/shares',
@@ -1271,6 +1310,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   putStore: 'PUT /v1/me/memory-store',
   putStoreConsole: 'PUT /me/memory-store',
   rankings: 'GET /v1/rankings',
+  readServerResource: 'GET /v1/tool-servers/{slug}/resource',
   readTool: 'GET /v1/tools/{name}',
   readyz: 'GET /readyz',
   reconcile: 'POST /v1/me/memory/reconcile',
@@ -1306,6 +1346,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   saveProviderKey: 'PUT /me/byok/{provider}',
   searchMemory: 'GET /v1/me/memory/search',
   searchMemoryConsole: 'GET /me/memory/search',
+  searchTools: 'GET /v1/tools/search',
   sessionUsage: 'GET /me/usage/report',
   setAgentBudget: 'POST /v1/me/agents/{id}/budget',
   setAgentBudgetConsole: 'POST /me/agents/{id}/budget',

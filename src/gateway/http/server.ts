@@ -32,6 +32,8 @@ function specificity(path: string): string {
 export interface McpPaths {
   /** Serves /mcp. */
   main(request: IncomingMessage, response: ServerResponse): void
+  /** Serves /mcp/servers/{slug}. */
+  ofServer(slug: string, request: IncomingMessage, response: ServerResponse): void
   /** Serves /orgs/{id}/mcp; null when there is no such path. */
   readonly ofOrg: ((orgId: number, request: IncomingMessage, response: ServerResponse) => void) | null
 }
@@ -52,6 +54,10 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
   app.all(['/', '/console', '/console/*below'], (request, response, next) => {
     if (site.serve(request.path, request, response, deps)) deps.watch?.strayed('other', request, response)
     else next()
+  })
+  app.all('/mcp/servers/:slug', (request, response) => {
+    toMcp(request, response)
+    mcp.ofServer(request.params.slug, request, response)
   })
   const { ofOrg } = mcp
   if (ofOrg)

@@ -57,7 +57,7 @@ function isToolCall(body: unknown): boolean {
 export function discoverServer(surface: Surface, identity: McpIdentity): Server {
   const server = new Server(
     { name: identity.name, title: identity.title, version: identity.version },
-    { capabilities: capabilitiesOf(surface), instructions: identity.instructions },
+    { capabilities: capabilitiesOf(surface), instructions: surface.instructions ?? identity.instructions },
   )
   serveTools(server, surface)
   serveResources(server, surface)
@@ -100,7 +100,11 @@ function serveTools(server: Server, { tools, logging }: Surface): void {
 function serveResources(server: Server, { resources }: Surface): void {
   if (!resources) return
   server.setRequestHandler('resources/list', (request, ctx) => asProtocol(resources.list(request.params?.cursor, ctx.mcpReq.signal)))
-  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: resources.templates() }))
+  server.setRequestHandler('resources/templates/list', (request, ctx) =>
+    resources.templatesPage === undefined
+      ? { resourceTemplates: resources.templates() }
+      : asProtocol(resources.templatesPage(request.params?.cursor, ctx.mcpReq.signal)),
+  )
   server.setRequestHandler('resources/read', async (request, ctx) => ({
     contents: await asProtocol(resources.read(request.params.uri, ctx.mcpReq.signal)),
   }))
@@ -108,7 +112,9 @@ function serveResources(server: Server, { resources }: Surface): void {
 
 function servePrompts(server: Server, { prompts, complete }: Surface): void {
   if (prompts) {
-    server.setRequestHandler('prompts/list', () => ({ prompts: prompts.list() }))
+    server.setRequestHandler('prompts/list', (request, ctx) =>
+      prompts.page === undefined ? { prompts: prompts.list() } : asProtocol(prompts.page(request.params?.cursor, ctx.mcpReq.signal)),
+    )
     server.setRequestHandler('prompts/get', async ({ params }, ctx) =>
       answerOrQuestions(await asProtocol(prompts.get(params.name, params.arguments ?? {}, ctx.mcpReq.signal, askedOf(ctx)))),
     )
@@ -124,7 +130,18 @@ const declaring = z.object({ [CLIENT_CAPABILITIES_META_KEY]: z.record(z.string()
 /** Returns the kinds of questions that the client of a request can answer, and its answers to the questions of the last round. */
 function askedOf({ mcpReq }: ServerContext): Asked {
   const declared = declaring.safeParse(mcpReq.envelope).data?.[CLIENT_CAPABILITIES_META_KEY]
-  return { can: kind => declared?.[kind] !== undefined, answers: mcpReq.inputResponses, state: mcpReq.requestState<string>() }
+  return {
+    can: kind => declared?.[kind] !== undefined,
+    modes: modesOf(declared?.['elicitation']),
+    answers: mcpReq.inputResponses,
+    state: mcpReq.requestState<string>(),
+  }
+}
+
+/** Returns the modes that a client declares. An empty object means forms. */
+function modesOf(declared: unknown): Asked['modes'] {
+  if (typeof declared !== 'object' || declared === null) return { form: false, url: false }
+  return { form: 'form' in declared || Object.keys(declared).length === 0, url: 'url' in declared }
 }
 
 /** Returns the answer, or the questions in the form of the SDK. The SDK checks whether the client declares this kind of question. */

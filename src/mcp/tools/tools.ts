@@ -2,6 +2,8 @@
 import { mcpRows } from '../mcp-rows.ts'
 import { chatTool } from './chat/tool-chat.ts'
 import { memoryTools } from './memory/tool-memory.ts'
+import { toolsDescribeTool } from './servers/tool-tools-describe.ts'
+import { toolsSearchTool } from './servers/tool-tools-search.ts'
 import { budgetTool, whoamiTool } from './tool-account.ts'
 import { embedTool } from './tool-embed.ts'
 import { imageTool } from './tool-image.ts'
@@ -22,5 +24,7 @@ export function mcpTools(memoryObjectMaxBytes: number): Tool[] {
     ...memoryTools(mcpRows.memory, memoryObjectMaxBytes),
     usageTool(mcpRows.usage),
     budgetTool(mcpRows.budgets),
+    toolsSearchTool(mcpRows.searchTools),
+    toolsDescribeTool(mcpRows.readTool),
   ]
 }

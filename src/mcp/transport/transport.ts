@@ -105,13 +105,16 @@ export interface Mcp {
 /** Maximum size of a body. JSON-RPC messages are small, and a memory object over MCP has at most 256 KiB. */
 const bodyLimitBytes = 4 * 1024 * 1024
 
+/** Returns the mount whose callers send a key or a token of the gateway. */
+export const bearerMount = ({ authenticate, serviceId }: Pick<McpDeps, 'authenticate' | 'serviceId'>): McpMount => ({
+  authenticate: headers => authenticate(withBearer(headers)),
+  challenge: (error, headers) => withChallenge(error, serviceId, headers),
+})
+
 /** Returns the /mcp handler. */
 export function createMcp(deps: McpDeps): Mcp {
   const eras = new LazyEras(deps)
-  const bearer: McpMount = {
-    authenticate: headers => deps.authenticate(withBearer(headers)),
-    challenge: (error, headers) => withChallenge(error, deps.serviceId, headers),
-  }
+  const bearer = bearerMount(deps)
 
   const handle = async (request: IncomingMessage, response: ServerResponse, mount = bearer): Promise<void> => {
     const requestId = deps.ids.requestId()

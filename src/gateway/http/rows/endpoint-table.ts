@@ -48,8 +48,10 @@ import { orgEndpoints } from '../../orgs/org-endpoints.ts'
 import { workspaceEndpoints } from '../../orgs/workspaces/workspace-endpoints.ts'
 import { routingEndpoints } from '../../routing/preview/routing-endpoints.ts'
 import { toolEndpoints } from '../../tools/calls/tool-endpoints.ts'
+import { serverReadEndpoints } from '../../tools/mounts/server-read-endpoints.ts'
 import { toolPinEndpoints } from '../../tools/registry/approvals/tool-pin-endpoints.ts'
 import { toolServerEndpoints } from '../../tools/registry/servers/tool-server-endpoints.ts'
+import { toolSearchEndpoints } from '../../tools/search/tool-search-endpoints.ts'
 import { activityEndpoints } from '../../usage/activity/activity-endpoints.ts'
 import { eventEndpoints } from '../../usage/activity/event-endpoints.ts'
 import { usageEndpoints } from '../../usage/endpoints.ts'
@@ -117,6 +119,8 @@ export const endpointTable = {
   ...alertEndpoints,
   ...webhookEndpoints,
   ...toolEndpoints,
+  ...toolSearchEndpoints,
+  ...serverReadEndpoints,
   ...complianceEndpoints,
   ...hintEndpoints,
   ...operatorEndpoints,

@@ -119,6 +119,7 @@ const nextSteps: Readonly<Record<string, string>> = {
   share_owner: 'Do not retry: the owner cannot be taken out. Retire the share instead, if the user wants that.',
   space_retired: 'Choose another name: that one is not used again.',
   space_taken: 'Choose another name, or ask the owner of that space to let you in.',
+  tool_not_found: 'Find the name with tools_search.',
   unsupported_operation: 'Choose another model with models_list.',
 }
 

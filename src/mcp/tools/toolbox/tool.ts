@@ -48,7 +48,9 @@ export type ContentBlock =
  * tool costs each conversation tokens.
  */
 export const toolsets = ['core', 'memory', 'usage', 'images'] as const
-export type Toolset = (typeof toolsets)[number]
+/** The set of the three tools that find, describe and call the tools of MCP servers. Its name follows those of single servers. */
+export const searchToolset = 'tools:search'
+export type Toolset = (typeof toolsets)[number] | typeof searchToolset
 
 /** Hints of the protocol. Every tool sets all four, because a client assumes the worst case for a missing hint. */
 export interface ToolAnnotations {

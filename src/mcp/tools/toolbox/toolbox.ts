@@ -6,8 +6,9 @@ import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import { traceFields } from '../../../platform/observe/tracing.ts'
-import { SurfaceError, type ToolAnswer, type ToolRun, type ToolSurface } from '../../surface.ts'
+import { type Questions, SurfaceError, type ToolAnswer, type ToolEntry, type ToolRun, type ToolSurface } from '../../surface.ts'
 import { revokedEvidence } from '../chat/chat-stream.ts'
+import { type ToolsCall, toolsCallName } from '../servers/tools-call.ts'
 import type { ContentBlock, Tool, ToolCall, ToolResult, Toolset } from './tool.ts'
 import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
@@ -56,6 +57,8 @@ export interface ToolboxDeps {
   readonly toolsets: ReadonlySet<Toolset>
   /** The tools of MCP servers that the client chose. When it is left out, it chose none. */
   readonly upstream?: UpstreamTools | undefined
+  /** The tool that calls tools of servers by their names. When it is left out, the client did not choose its set. */
+  readonly toolsCall?: ToolsCall | undefined
 }
 
 /** The tools of one caller for one POST. Both protocol eras answer tools/list and tools/call from it. */
@@ -81,8 +84,10 @@ export class Toolbox implements ToolSurface {
     return this.#pictureBytes
   }
 
-  list(): ListedTool[] {
-    return this.#deps.catalog.listFor(this.#call.principal, this.#deps.toolsets)
+  list(): ToolEntry[] {
+    const { catalog, toolsCall, toolsets } = this.#deps
+    const { principal } = this.#call
+    return [...(toolsCall?.listFor(principal) ?? []), ...catalog.listFor(principal, toolsets)].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** Returns one page: own tools on the first one, and the tools of servers behind them. Throws SurfaceError. */
@@ -95,7 +100,7 @@ export class Toolbox implements ToolSurface {
 
   /** Returns whether the chosen sets have this tool. A tool that this caller may not use counts too. The answer to its call says why it is refused. */
   has(name: string): boolean {
-    return this.#find(name) !== undefined || this.#isUpstream(name)
+    return this.#find(name) !== undefined || this.#isUpstream(name) || this.#isToolsCall(name)
   }
 
   /** Returns the message for a name that `has()` does not know. */
@@ -106,23 +111,29 @@ export class Toolbox implements ToolSurface {
   }
 
   /** Runs a tool that `has()` knows. A failure is a result with `isError`, never an exception. */
-  async run(name: string, args: unknown, run: ToolRun): Promise<ToolReply | ToolAnswer> {
-    return this.#isUpstream(name) ? this.#runUpstream(name, args, run) : this.#runOwn(name, args, run)
+  async run(name: string, args: unknown, run: ToolRun): Promise<ToolReply | ToolAnswer | Questions> {
+    const { upstream, toolsCall } = this.#deps
+    if (upstream?.covers(name)) return this.#runUpstream(run, call => upstream.run(name, args, call, run, this.unknown(name)))
+    if (toolsCall !== undefined && this.#isToolsCall(name)) return this.#runUpstream(run, call => toolsCall.run(args, call, run))
+    return this.#runOwn(name, args, run)
   }
 
   #isUpstream(name: string): boolean {
     return this.#deps.upstream?.covers(name) === true
   }
 
-  /** Throws SurfaceError for a name that the caller may not call. Another failure is a result without structured content, which would have to match the tool's schema. */
-  async #runUpstream(name: string, args: unknown, { signal, report }: ToolRun): Promise<ToolAnswer> {
-    const { upstream, watch } = this.#deps
-    const watched = watch?.begin(upstreamLabel, this.#call)
+  #isToolsCall(name: string): boolean {
+    return this.#deps.toolsCall !== undefined && name === toolsCallName
+  }
+
+  /** Throws SurfaceError where `work` does. Another failure is a result without structured content, which would have to match the tool's schema. */
+  async #runUpstream({ signal }: ToolRun, work: (call: ToolCall) => Promise<ToolAnswer | Questions>): Promise<ToolAnswer | Questions> {
+    const watched = this.#deps.watch?.begin(upstreamLabel, this.#call)
     this.#running++
     try {
       const call: ToolCall = { ...this.#call, ...watched?.below, signal: AbortSignal.any([signal, abortSignalOf(this.#call.signal)]) }
       call.signal.throwIfAborted()
-      const answer = await (upstream as UpstreamTools).run(name, args, call, report, this.unknown(name))
+      const answer = await work(call)
       watched?.end(true)
       return answer
     } catch (thrown) {

@@ -1,6 +1,6 @@
 /** The choice of tools that a client makes in the query of the MCP URL. */
 import { fail } from '../../../platform/errors.ts'
-import { type Toolset, toolsets } from './tool.ts'
+import { searchToolset, type Toolset, toolsets } from './tool.ts'
 
 /** The set of the tools of all MCP servers of the organisation, and the start of the set of one server. */
 const serverTools = 'tools'
@@ -10,7 +10,7 @@ const serversMax = 10
 
 /** The names that `?toolsets=` accepts: the sets, `all` for all of them, and the tools of servers. */
 const choosable: readonly string[] = [...toolsets, 'all']
-const names: readonly string[] = [...choosable, serverTools, `${serverTools}:<server>`]
+const names: readonly string[] = [...choosable, serverTools, `${serverTools}:<server>`, searchToolset]
 
 /** The servers whose tools a client chose. */
 export type ToolServers = 'all' | ReadonlySet<string>
@@ -29,7 +29,8 @@ export function toolsetsOf(url: string | undefined): ReadonlySet<Toolset> {
   const unknown = asked.find(name => name !== serverTools && !oneServer.test(name) && !choosable.includes(name))
   if (unknown !== undefined)
     throw fail('bad_request', { message: `There is no toolset "${unknown.slice(0, 40)}". The query ?toolsets= takes a comma list of ${names.join(', ')}.` })
-  return new Set(toolsets.filter(name => asked.includes(name) || asked.includes('all')))
+  const own = toolsets.filter(name => asked.includes(name) || asked.includes('all'))
+  return new Set(asked.includes(searchToolset) ? [...own, searchToolset] : own)
 }
 
 /**
@@ -39,7 +40,7 @@ export function toolsetsOf(url: string | undefined): ReadonlySet<Toolset> {
 export function toolServersOf(url: string | undefined): ToolServers | null {
   const asked = askedOf(url)
   if (asked.includes(serverTools)) return 'all'
-  const slugs = new Set(asked.filter(name => oneServer.test(name)).map(name => name.slice(serverTools.length + 1)))
+  const slugs = new Set(asked.filter(name => oneServer.test(name) && name !== searchToolset).map(name => name.slice(serverTools.length + 1)))
   if (slugs.size > serversMax)
     throw fail('bad_request', { message: `The query ?toolsets= names at most ${serversMax} servers. The set tools has all of them.` })
   return slugs.size === 0 ? null : slugs

@@ -21,6 +21,8 @@ export type ServerChange = Partial<ServerParams>
 const urlMaxChars = 2048
 const slugMaxChars = 16
 const slugShape = /^[a-z][a-z0-9-]{0,15}$/
+/** Slugs that mean something else in the addresses of MCP: `?toolsets=tools:search` is the set of the tools that find tools. */
+const reservedSlugs: ReadonlySet<string> = new Set(['search'])
 const headerNameShape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
 /** The form of a value that can be sent in a header without a change. */
 const headerValueShape = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/
@@ -74,6 +76,8 @@ function checkHeader({ name, value }: ToolCredential): void {
 export function slugFor(given: string | null, name: string, taken: readonly string[]): string {
   if (given === null) return freeSlug(name, taken)
   if (!slugShape.test(given)) throw fail('bad_request', { message: '"slug" must have 1 to 16 of the characters a-z, 0-9 and -, and begin with a letter.' })
+  if (reservedSlugs.has(given))
+    throw fail('tool_slug_taken', { message: `The slug "${given}" means something else in the addresses of MCP. Choose another one.` })
   if (taken.includes(given)) throw fail('tool_slug_taken')
   return given
 }
@@ -88,7 +92,7 @@ function freeSlug(name: string, taken: readonly string[]): string {
     .slice(0, slugMaxChars)
     .replace(/-+$/, '')
   const slug = plain === '' ? 'tools' : plain
-  if (!taken.includes(slug)) return slug
+  if (!taken.includes(slug) && !reservedSlugs.has(slug)) return slug
   for (let number = 2; ; number++) {
     const numbered = `${slug.slice(0, slugMaxChars - 1 - String(number).length).replace(/-+$/, '')}-${number}`
     if (!taken.includes(numbered)) return numbered
