@@ -1,7 +1,6 @@
 import { ServerCircuits } from '../../gateway/tools/calls/server-circuits.ts'
 import { ToolCalls } from '../../gateway/tools/calls/tool-calls.ts'
 import { cutToolCalls } from '../../gateway/tools/calls/tool-cuts.ts'
-import type { ToolCatalog } from '../../gateway/tools/registry/callable-tool.ts'
 import { createToolRegistry, type ToolRegistry } from '../../gateway/tools/registry/create-tool-registry.ts'
 import { createUpstreams, type Upstreams } from '../../gateway/tools/upstream/upstream.ts'
 import { version } from '../../version.ts'
@@ -11,17 +10,18 @@ import type { AppParts } from '../parts.ts'
 export function toolServices(parts: AppParts): ToolRegistry & { readonly toolCalls: ToolCalls } {
   const { outbound, clock } = parts
   const upstreams = createUpstreams({ outbound, clock, version })
-  const registry = createToolRegistry({ ...parts, guard: outbound.guard, upstreams })
-  return { ...registry, toolCalls: toolCallsOf(parts, upstreams, registry.toolCatalog) }
+  const registry = createToolRegistry({ ...parts, upstreams })
+  return { ...registry, toolCalls: toolCallsOf(parts, upstreams, registry) }
 }
 
-function toolCallsOf(parts: AppParts, upstreams: Upstreams, catalog: ToolCatalog): ToolCalls {
+function toolCallsOf(parts: AppParts, upstreams: Upstreams, { toolCatalog, toolCredentials }: ToolRegistry): ToolCalls {
   const { clock, ids, config, limits, inflight, agents, controlLog } = parts
   cutToolCalls(controlLog, inflight)
   return new ToolCalls({
     clock,
     ids,
-    catalog,
+    catalog: toolCatalog,
+    credentials: toolCredentials,
     upstreams,
     circuits: new ServerCircuits({ clock, failuresToOpen: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS }),
     limits,

@@ -48,6 +48,7 @@ import { orgEndpoints } from '../../orgs/org-endpoints.ts'
 import { workspaceEndpoints } from '../../orgs/workspaces/workspace-endpoints.ts'
 import { routingEndpoints } from '../../routing/preview/routing-endpoints.ts'
 import { toolEndpoints } from '../../tools/calls/tool-endpoints.ts'
+import { toolConnectionEndpoints } from '../../tools/oauth/connections/tool-connection-endpoints.ts'
 import { toolPinEndpoints } from '../../tools/registry/approvals/tool-pin-endpoints.ts'
 import { toolServerEndpoints } from '../../tools/registry/servers/tool-server-endpoints.ts'
 import { activityEndpoints } from '../../usage/activity/activity-endpoints.ts'
@@ -82,6 +83,7 @@ export const endpointTable = {
   ...providerKeyEndpoints,
   ...customEndpoints,
   ...toolServerEndpoints,
+  ...toolConnectionEndpoints,
   ...toolPinEndpoints,
   ...routingEndpoints,
   ...collectionEndpoints,

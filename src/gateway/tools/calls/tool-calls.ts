@@ -7,15 +7,16 @@ import { type BearerPrincipal, type CallPolicy, mayActFor, type Principal } from
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { Limits, Permit } from '../../limits/engine/admission.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
+import type { CallCredential, ToolCredentials } from '../oauth/tool-credentials.ts'
 import type { CallableTool, OrgTools, ToolCatalog, ToolCredential } from '../registry/callable-tool.ts'
-import type { Progress } from '../upstream/tool-call.ts'
+import type { CallToolResult, Progress } from '../upstream/tool-call.ts'
 import type { Upstreams } from '../upstream/upstream.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
 import { allowanceOf, type ToolAllowance } from './allowance.ts'
 import type { ServerCircuits } from './server-circuits.ts'
 import { ToolArguments } from './tool-arguments.ts'
 import { ToolCharge } from './tool-charge.ts'
-import { toolOwner, toolServerOwner } from './tool-cuts.ts'
+import { toolConnectionOwner, toolOwner, toolServerOwner } from './tool-cuts.ts'
 import { toolFailure } from './tool-failure.ts'
 import { markedResult, type ToolAnswer } from './tool-result.ts'
 
@@ -32,6 +33,7 @@ export interface ToolCallsDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly catalog: ToolCatalog
+  readonly credentials: Pick<ToolCredentials, 'of'>
   readonly upstreams: Upstreams
   readonly circuits: ServerCircuits
   readonly limits: Pick<Limits<UsageEvent>, 'admit'>
@@ -109,21 +111,19 @@ export class ToolCalls {
     const tools = await this.#toolsOf(bound.principal.orgId)
     const tool = allowed(tools, name, bound.allows)
     await this.#arguments.check(tool, args)
-    const credential = tools.credential(tool.serverId)
-    const circuit = `${tool.serverId}\n${credential?.value ?? ''}`
-    circuits.check(circuit)
+    const credential = await this.#deps.credentials.of(bound.principal.orgId, tools, tool, bound.principal.userId)
+    circuits.check(credential.circuit)
     checkPrice(tool, bound.policies)
     const permit = await this.#admit(bound, tool)
     const { principal, agentId, agentLabel } = bound
     const facts = { principal, agentId, agentLabel, requestId: context.requestId, tool, startedAtMs }
     const charge = new ToolCharge(permit, facts, () => clock.monotonicMs())
-    const cut = this.#watch(bound, tool, context)
+    const cut = this.#watch(bound, tool, credential, context)
     try {
       await this.#confirm(bound, tool, credential)
       cut.signal.throwIfAborted()
       await charge.open()
-      const target = { url: tool.url, header: credential, timeoutMs: tool.timeoutMs }
-      return await this.#dial({ tool, args, target, circuit, charge, signal: cut.signal, onProgress: context.onProgress })
+      return await this.#dial({ tool, args, credential, charge, signal: cut.signal, onProgress: context.onProgress })
     } finally {
       // A call that was not settled never came to its dial.
       charge.release()
@@ -131,11 +131,12 @@ export class ToolCalls {
     }
   }
 
-  async #dial({ tool, args, target, circuit, charge, signal, onProgress }: Dial): Promise<ToolAnswer> {
-    const { upstreams, circuits, maxResultBytes } = this.#deps
+  async #dial(dial: Dial): Promise<ToolAnswer> {
+    const { tool, credential, charge } = dial
+    const { circuits, maxResultBytes } = this.#deps
+    const { circuit } = credential
     try {
-      const options = { signal, onProgress, maxResultBytes, inputSchema: tool.definition['inputSchema'] }
-      const result = await upstreams.callTool(target, tool.upstreamName, args, options)
+      const result = await this.#sent(dial)
       circuits.succeeded(circuit)
       await charge.settle(true, result.isError === true ? 'failed' : 'ok', 200)
       return markedResult(result, tool)
@@ -144,6 +145,26 @@ export class ToolCalls {
       if (isOfServer) circuits.failed(circuit)
       await charge.settle(thrown instanceof UpstreamError && thrown.isSent, outcome, status)
       throw error
+    }
+  }
+
+  /** Sends the call. A server that answers 401 has done nothing, so the call is sent once more when there is another token. */
+  async #sent({ tool, args, credential, signal, onProgress }: Dial): Promise<CallToolResult> {
+    const { upstreams, maxResultBytes } = this.#deps
+    const { url, timeoutMs } = tool
+    const options = { signal, onProgress, maxResultBytes, inputSchema: tool.definition['inputSchema'] }
+    const send = (header: ToolCredential | null) => upstreams.callTool({ url, header, timeoutMs }, tool.upstreamName, args, options)
+    const header = await credential.header(signal)
+    try {
+      return await send(header)
+    } catch (thrown) {
+      if (!(thrown instanceof UpstreamError) || thrown.facts.status !== 401) throw thrown
+      const another = await credential.another(signal)
+      if (another === null) throw thrown
+      return await send(another).catch((again: unknown) => {
+        if (again instanceof UpstreamError) again.isSent ||= thrown.isSent
+        throw again
+      })
     }
   }
 
@@ -166,13 +187,19 @@ export class ToolCalls {
    * Registers the call under its tool, its server and the agent that a key names. The edge has registered it under its credential. From here on, each of them
    * can end the call.
    */
-  #watch({ principal, agentId, ancestorIds }: Bound, tool: CallableTool, { signal }: ToolCallContext): { readonly signal: Cancellation; end(): void } {
+  #watch(
+    { principal, agentId, ancestorIds }: Bound,
+    tool: CallableTool,
+    { connectionId }: CallCredential,
+    { signal }: ToolCallContext,
+  ): { readonly signal: Cancellation; end(): void } {
     const cut = new Cancellation()
     const onAbort = (): void => cut.abort(signal.reason)
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
     const named = principal.kind === 'key' && agentId !== null ? [agentId, ...ancestorIds] : []
-    const owners = { agentIds: named, keyId: null, tokenIds: [toolOwner(tool.toolId), toolServerOwner(tool.serverId), everyToolCall] }
+    const ofConnection = connectionId === null ? [] : [toolConnectionOwner(connectionId)]
+    const owners = { agentIds: named, keyId: null, tokenIds: [toolOwner(tool.toolId), toolServerOwner(tool.serverId), everyToolCall, ...ofConnection] }
     const unregister = this.#deps.inflight.register(owners, cut)
     return {
       signal: cut,
@@ -184,14 +211,15 @@ export class ToolCalls {
   }
 
   /** Checks again what may have changed before the call was registered. Whatever changes later cuts it. */
-  async #confirm({ principal, agentId, allows }: Bound, tool: CallableTool, credential: ToolCredential | null): Promise<void> {
+  async #confirm({ principal, agentId, allows }: Bound, tool: CallableTool, credential: CallCredential): Promise<void> {
     this.#deps.recheck(principal)
     if (this.#deps.isStale()) throw new CallCutError('tools_stale')
     if (principal.kind === 'key' && agentId !== null) refuseRevoked(await this.#deps.agentByLabel(principal.orgId, String(agentId)))
     const tools = await this.#toolsOf(principal.orgId)
     const now = allowed(tools, tool.publicName, allows)
     if (now.hash !== tool.hash) throw unknownTool()
-    if (now.url !== tool.url || tools.credential(tool.serverId)?.value !== credential?.value) throw new CallCutError('tool_server_changed')
+    const again = await this.#deps.credentials.of(principal.orgId, tools, now, principal.userId)
+    if (now.url !== tool.url || again.circuit !== credential.circuit) throw new CallCutError('tool_server_changed')
   }
 
   #toolsOf(orgId: number): Promise<OrgTools> {
@@ -252,8 +280,7 @@ export interface ToolPage {
 interface Dial {
   readonly tool: CallableTool
   readonly args: Readonly<Record<string, unknown>>
-  readonly target: Parameters<Upstreams['callTool']>[0]
-  readonly circuit: string
+  readonly credential: CallCredential
   readonly charge: ToolCharge
   readonly signal: Cancellation
   readonly onProgress: ToolCallContext['onProgress']
