@@ -114,6 +114,7 @@ export async function startStrictIssuer(path = ''): Promise<StrictIssuer> {
     const wellKnown = `/.well-known/oauth-authorization-server${path}`
     if (request.method === 'GET' && at.pathname === wellKnown) return json(response, 200, issuer.metadata(document()))
     if (request.method === 'GET' && at.pathname === `${path}/authorize`) return authorize(at.searchParams, response)
+    if (at.pathname === `${path}/moved`) return response.writeHead(307, { location: `${url}/token` }).end()
     if (request.method !== 'POST') return json(response, 404, { error: 'not_found' })
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)

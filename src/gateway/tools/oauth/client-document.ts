@@ -1,7 +1,7 @@
 import { callbackPath } from './connections/callback-path.ts'
 
 /** The path of the document that says to issuers what this gateway is. */
-export const clientDocumentPath = '/oauth/tool-client'
+const clientDocumentPath = '/oauth/tool-client'
 
 /** What a client-id metadata document of this gateway contains. Its address is the client id, so no issuer has to know the gateway before. */
 export interface ClientDocument {

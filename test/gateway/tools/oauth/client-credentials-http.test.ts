@@ -212,6 +212,11 @@ describe('servers with client credentials', () => {
       'more than 65536 bytes',
       () => Object.assign(issuer, { metadata: (of: object) => ({ ...of, pad: 'x'.repeat(100_000) }) }),
     ],
+    [
+      'the token endpoint redirects',
+      'redirect, which is not followed',
+      () => Object.assign(issuer, { metadata: (of: object) => ({ ...of, token_endpoint: `${issuer.url}/moved` }) }),
+    ],
     ['the issuer refuses the client', 'invalid_client', () => Object.assign(issuer, { refusal: { status: 401, error: 'invalid_client' } })],
     ['there are no metadata at all', 'RFC 9728', () => Object.assign(modern, { resourceMetadata: () => null, challenge: null })],
   ])('nothing is saved when %s', async (_what, message, spoil) => {

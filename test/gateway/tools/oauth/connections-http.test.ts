@@ -58,7 +58,7 @@ describe('servers to which people connect', () => {
   const consented = async (cookie: string, sub = 'asha'): Promise<URL> => {
     issuer.sub = sub
     const begun = await begin(cookie)
-    expect(begun.status, begun.text).toBe(200)
+    expect(begun.status, begun.text).toBe(201)
     return issuer.consent(begun.json.authorization_url)
   }
   const connect = async (cookie: string, sub: string): Promise<void> => {

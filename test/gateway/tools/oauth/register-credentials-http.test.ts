@@ -44,7 +44,7 @@ describe('the credentials of MCP servers', () => {
   const register = (url: string, auth: object, cookie = owner): Promise<TestReply> => as('POST', '', { name: `Server ${++named}`, url, auth }, cookie)
   const connect = async (id: string, cookie = owner): Promise<TestReply> => {
     const begun = await as('POST', `/${id}/connect`, undefined, cookie)
-    if (begun.status !== 200) return begun
+    if (begun.status !== 201) return begun
     const back = await issuer.consent(begun.json.authorization_url)
     return app.call('GET', `${back.pathname}${back.search}`, undefined, { cookie })
   }

@@ -31,6 +31,12 @@ export const deleteSurplusStates = statement<[orgId: number, userId: number, kee
      select state_hash from tool_oauth_states where org_id = $1::int and user_id = $2::int order by expires_at desc offset $3::int)`,
 )
 
+/** Says whether a person is a member now. The caller holds the lock of the organisation, so nobody leaves meanwhile. */
+export const findActiveMember = statement<[orgId: number, userId: number], { role: string }>(
+  'tools.find_active_member',
+  `select role from org_members where org_id = $1::int and user_id = $2::int and status = 'active'`,
+)
+
 export const deleteOldStates = statement<[now: Date]>(
   'tools.delete_old_oauth_states',
   `delete from tool_oauth_states /* every org_id */ where expires_at < $1::timestamptz`,

@@ -56,6 +56,7 @@ export const toolConnectionEndpoints = {
       authorization_url: z.string().describe('Open it in the browser of this session. It works once.'),
       expires_at: z.string().describe('ISO 8601, UTC: in 10 minutes.'),
     }),
+    status: 201,
     errors: ['forbidden', 'unavailable', 'bad_request', 'not_found', 'rate_limit_exceeded'],
     requires,
     async handle({ toolConnections }, { path }, call) {

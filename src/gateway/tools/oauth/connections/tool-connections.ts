@@ -9,7 +9,7 @@ import type { AddressTests } from '../../../../platform/security/address-tests.t
 import type { SessionPrincipal } from '../../../../platform/security/principal.ts'
 import { hashKey, type Sealer } from '../../../../platform/security/secrets.ts'
 import type { Ids } from '../../../../platform/values/ids.ts'
-import { lockToolServer } from '../../registry/servers/tool-server-queries.ts'
+import { lockOrg, lockToolServer } from '../../registry/servers/tool-server-queries.ts'
 import { noToolServer } from '../../registry/sync/tool-sync.ts'
 import { toolConnectionEnded } from '../../registry/tool-news.ts'
 import { findOAuthClient, type OAuthClientRow } from '../client-queries.ts'
@@ -21,7 +21,7 @@ import { openClient } from '../oauth-client.ts'
 import type { ServerOAuth } from '../server-oauth.ts'
 import { callbackPath } from './callback-path.ts'
 import { endConnection, findListedConnection, type ListedConnection, listConnections } from './connection-queries.ts'
-import { deleteOldStates, deleteSurplusStates, insertState, type StateRow, takeState } from './state-queries.ts'
+import { deleteOldStates, deleteSurplusStates, findActiveMember, insertState, type StateRow, takeState } from './state-queries.ts'
 
 export interface ToolConnectionsDeps {
   readonly db: Db
@@ -102,6 +102,9 @@ export class ToolConnections {
     if (client.issuer !== taken.issuer) throw changed()
     const { token, found } = await this.#tried(() => this.#exchange(client, taken, state, query, signal))
     const id = await controlLog.change(async tx => {
+      // A person who leaves locks the organisation too, so a connection is either ended by that or refused here.
+      await tx.one(lockOrg, orgId)
+      if ((await tx.maybe(findActiveMember, orgId, userId)) === null) throw fail('forbidden', { message: 'You are no member of this organisation any more.' })
       if ((await tx.maybe(lockToolServer, orgId, taken.serverId)) === null) throw noToolServer()
       const now = await tx.maybe(findOAuthClient, orgId, taken.serverId)
       if (now === null || now.issuer !== taken.issuer || now.clientId !== client.clientId || now.url !== client.url) throw changed()

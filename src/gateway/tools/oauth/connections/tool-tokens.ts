@@ -149,12 +149,15 @@ export class ToolTokens {
       throw await this.#failed(row, claim, error)
     }
     const kept = await this.#keep(row, claim, token)
-    // The connection ended meanwhile.
-    if (kept === null) {
-      await this.#deps.revokeUnkept(row, token)
-      throw connectionRequired()
-    }
-    return heldConnection(sealer, kept)
+    return kept === null ? this.#overtaken(row, token) : heldConnection(sealer, kept)
+  }
+
+  /** Returns the connection with the tokens of a consent that was given meanwhile. When the connection has ended, its new tokens are revoked. */
+  async #overtaken(row: ConnectionRow, token: IssuedToken): Promise<HeldConnection> {
+    const now = await this.#deps.db.maybe(findConnection, row.orgId, row.id)
+    if (now !== null && now.needsConsentSince === null) return heldConnection(this.#deps.sealer, now)
+    await this.#deps.revokeUnkept(row, token)
+    throw connectionRequired()
   }
 
   /** The issuer may have used up the old refresh token, so a database that fails once is asked again. */
@@ -210,7 +213,7 @@ const keyOf = (orgId: number, serverId: string, userId: number | null): string =
 const isTimeout = (error: unknown): boolean => error instanceof DOMException && (error.name === 'TimeoutError' || error.name === 'AbortError')
 
 /** The person behind the call has no connection with the server. */
-export const connectionRequired = (): GatewayError => fail('tool_connection_required')
+const connectionRequired = (): GatewayError => fail('tool_connection_required')
 
 const consentNeeded = (): GatewayError =>
   fail('tool_connection_required', {
