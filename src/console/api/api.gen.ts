@@ -108,8 +108,8 @@ export interface Operations {
   /** Changes what is named of a registered server. Its slug stays. An address at another host, port or scheme needs the header again, and ends the approval of its tools. A new address or header is tested first; if the test fails, nothing changes. */
   changeToolServer: {
     path: { id: string | number }
-    body: { name?: string; url?: string; auth?: { kind: 'none' | 'header'; header_name?: string; header_value?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
-    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null } }
+    body: { name?: string; url?: string; auth?: { kind: 'none' | 'header' | 'client_credentials' | 'oauth_user'; header_name?: string; header_value?: string; client_id?: string; client_secret?: string; scopes?: string; issuer?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header' | 'client_credentials' | 'oauth_user'; header_name: string | null; header_mask: string | null; client_id?: string; client_secret_mask?: string | null; scopes?: string; issuer?: string }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; detail: string | null } }
   }
   /** Changes the fields in the body. Disabling ends waiting deliveries. Enabling forgets failures; events that happened meanwhile are not sent. */
   changeWebhook: {
@@ -158,6 +158,11 @@ export interface Operations {
     path: { client: string | number }
     query?: { agent?: string; model?: string; models?: 'yes' | 'default' | 'no'; tools?: 'true' | 'false'; scope?: 'user' | 'project'; bridge?: 'true' | 'false'; toolsets?: string; trust_tools?: 'true' | 'false'; name?: string; platform?: 'linux' | 'darwin' | 'win32' }
     reply: { client: 'claude-code' | 'codex' | 'cursor' | 'opencode' | 'vscode'; command: string; files: ({ path: string; what: string; format: 'jsonc' | 'toml'; text: string; shared: boolean })[]; commands: string[]; notes: string[]; needs_key_in_environment: boolean }
+  }
+  /** Begins a connection of the signed-in person with a server of kind oauth_user: the address at the issuer where the person consents. */
+  connectToolServer: {
+    path: { id: string | number }
+    reply: { authorization_url: string; expires_at: string }
   }
   /** Tokens of a messages request: the provider's count for claude-*, an estimate for every other model. Not charged. */
   countTokens: {
@@ -229,8 +234,8 @@ export interface Operations {
   }
   /** Reads the tools of an MCP server and registers it when that succeeds. Its tools wait for approval: nobody can call them before. */
   createToolServer: {
-    body: { name: string; slug?: string; url: string; auth?: { kind: 'none' | 'header'; header_name?: string; header_value?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
-    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null } }
+    body: { name: string; slug?: string; url: string; auth?: { kind: 'none' | 'header' | 'client_credentials' | 'oauth_user'; header_name?: string; header_value?: string; client_id?: string; client_secret?: string; scopes?: string; issuer?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header' | 'client_credentials' | 'oauth_user'; header_name: string | null; header_mask: string | null; client_id?: string; client_secret_mask?: string | null; scopes?: string; issuer?: string }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; detail: string | null } }
   }
   /** Makes a trust rule: tokens of an OpenID Connect issuer (CI jobs, Kubernetes service accounts) can then be exchanged at POST /oauth/token. */
   createTrust: {
@@ -307,6 +312,11 @@ export interface Operations {
   endSession: {
     path: { id: string | number }
     reply: { ok: true; id: number }
+  }
+  /** Ends a connection, also one of another member for an owner or admin. Running calls with it end, and its tokens are revoked at the issuer. */
+  endToolConnection: {
+    path: { id: string | number }
+    reply: { ok: true }
   }
   /** Copies a collection into the organisation, private and at version 1. 200 with the fork that there is already, 201 with a new one. */
   forkCollection: {
@@ -556,9 +566,14 @@ export interface Operations {
     query: { day: string; cursor?: string }
     reply: { rows: ({ kind: 'call' | 'act'; id: string })[]; next_cursor: string | null; calls_kept_from: string | null; acts_kept_from: string }
   }
+  /** The person's own connections with MCP servers, oldest first. With everybody=true, an owner or admin sees those of all members. No token is shown. */
+  listToolConnections: {
+    query?: { server_id?: string; everybody?: 'true' | 'false'; limit?: number; cursor?: string }
+    reply: { connections: ({ id: string; server_id: string; server: string; user_id: number; email: string; issuer: string; scopes: string[]; state: 'connected' | 'needs_consent'; expires_at: string | null; created_at: string })[]; next_cursor: string | null }
+  }
   /** The organisation's own MCP servers, headers masked, with the number of their tools in each state. */
   listToolServers: {
-    reply: { servers: ({ id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string; tools: { pending: number; approved: number; changed: number; blocked: number; gone: number } })[] }
+    reply: { servers: ({ id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header' | 'client_credentials' | 'oauth_user'; header_name: string | null; header_mask: string | null; client_id?: string; client_secret_mask?: string | null; scopes?: string; issuer?: string }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; created_at: string; tools: { pending: number; approved: number; changed: number; blocked: number; gone: number } })[] }
   }
   /** The tools of MCP servers that this credential may call now, by name. No server is asked. */
   listTools: {
@@ -987,12 +1002,12 @@ export interface Operations {
   /** Switches a server off. Running calls of its tools end, and its tools leave every list. Its approvals stay. */
   switchToolServerOff: {
     path: { id: string | number }
-    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string } }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header' | 'client_credentials' | 'oauth_user'; header_name: string | null; header_mask: string | null; client_id?: string; client_secret_mask?: string | null; scopes?: string; issuer?: string }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; created_at: string } }
   }
   /** Switches a server on again. Its approved tools can be called, and the gateway soon reads its tools again. */
   switchToolServerOn: {
     path: { id: string | number }
-    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string } }
+    reply: { ok: true; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header' | 'client_credentials' | 'oauth_user'; header_name: string | null; header_mask: string | null; client_id?: string; client_secret_mask?: string | null; scopes?: string; issuer?: string }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; created_at: string } }
   }
   /** Switches every MCP server of the organisation off. Running calls of tools end. */
   switchToolServersOff: {
@@ -1001,7 +1016,7 @@ export interface Operations {
   /** Reads the tools of a registered server now. New and changed ones wait for approval. `ok` says whether the server could be read. */
   syncToolServer: {
     path: { id: string | number }
-    reply: { ok: boolean; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header'; header_name: string | null; header_mask: string | null }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null } }
+    reply: { ok: boolean; server: { id: string; slug: string; name: string; url: string; auth: { kind: 'none' | 'header' | 'client_credentials' | 'oauth_user'; header_name: string | null; header_mask: string | null; client_id?: string; client_secret_mask?: string | null; scopes?: string; issuer?: string }; residency: 'india' | 'global'; state: 'on' | 'off'; price_inr_per_call: number; timeout_ms: number | null; era: 'modern' | 'legacy' | null; last_sync_at: string | null; last_error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; created_at: string }; sync: { new: number; changed: number; gone: number; returned: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; detail: string | null } }
   }
   /** Tests a server without saving anything. `ok` says whether it could be registered. */
   testCustomEndpoint: {
@@ -1020,13 +1035,17 @@ export interface Operations {
   }
   /** Reads the tools of an MCP server without saving anything. `ok` says whether it could be registered. */
   testToolServer: {
-    body: { name?: string; slug?: string; url: string; auth?: { kind: 'none' | 'header'; header_name?: string; header_value?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
-    reply: { ok: boolean; era: 'modern' | 'legacy' | null; tools: { name: string; findings: number; approvable: boolean }[]; tools_total: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | null; detail: string | null }
+    body: { name?: string; slug?: string; url: string; auth?: { kind: 'none' | 'header' | 'client_credentials' | 'oauth_user'; header_name?: string; header_value?: string; client_id?: string; client_secret?: string; scopes?: string; issuer?: string }; residency?: 'india' | 'global'; price_inr_per_call?: number; timeout_ms?: number | null }
+    reply: { ok: boolean; era: 'modern' | 'legacy' | null; tools: { name: string; findings: number; approvable: boolean }[]; tools_total: number; left_out: { position: number; reason: string }[]; error: 'unauthorized' | 'unavailable' | 'timeout' | 'too_large' | 'protocol' | 'cancelled' | 'blocked_address' | 'rpc' | 'too_many_tools' | 'credential' | 'issuer' | 'connection_required' | null; detail: string | null }
   }
   /** Queues a delivery of the event ping, whatever the webhook subscribes to. Its deliveries show the result. */
   testWebhook: {
     path: { id: string | number }
     reply: { ok: true; delivery: { id: string; event_id: string; type: string; status: 'pending' | 'acknowledged' | 'failed' | 'dead'; code: number | null; attempts: number; error: string | null; next_attempt_at: string | null; created_at: string } }
+  }
+  /** What this gateway is for the issuers of tokens for MCP servers: a client-id metadata document. Its address is the client id. */
+  toolClientDocument: {
+    reply: { client_id: string; client_name: string; client_uri: string; redirect_uris: string[]; grant_types: string[]; response_types: string[]; token_endpoint_auth_method: string }
   }
   /** Changes the rules of an agent: models, providers, cost and length of one call, concurrent calls. Owners and admins also name its owner. A field that is left out stays; null removes its rule. */
   updateAgent: {
@@ -1132,6 +1151,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   collectionHealth: 'GET /me/collections/{slug}/health',
   comparePrices: 'GET /v1/pricing/compare',
   connectClient: 'GET /me/connect/{client}',
+  connectToolServer: 'POST /me/tool-servers/{id}/connect',
   countTokens: 'POST /v1/messages/count_tokens',
   createAgent: 'POST /v1/me/agents',
   createAgentConsole: 'POST /me/agents',
@@ -1161,6 +1181,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   endRun: 'POST /v1/me/runs/{id}/end',
   endRunConsole: 'POST /me/runs/{id}/end',
   endSession: 'DELETE /me/sessions/{id}',
+  endToolConnection: 'DELETE /me/tool-connections/{id}',
   forkCollection: 'POST /me/collections/fork/{slug}',
   generateImages: 'POST /v1/images/generations',
   getAgent: 'GET /v1/me/agents/{id}',
@@ -1212,6 +1233,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listSharesConsole: 'GET /me/memory/shares',
   listToolAuditHeads: 'GET /v1/org/tool-audit/heads',
   listToolAuditRows: 'GET /v1/org/tool-audit/rows',
+  listToolConnections: 'GET /me/tool-connections',
   listToolServers: 'GET /me/tool-servers',
   listTools: 'GET /v1/tools',
   listTrust: 'GET /me/agent-trust',
@@ -1308,6 +1330,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   testProviderKey: 'POST /me/byok/{provider}/test',
   testToolServer: 'POST /me/tool-servers/test',
   testWebhook: 'POST /me/webhooks/{id}/test',
+  toolClientDocument: 'GET /oauth/tool-client',
   updateAgent: 'PATCH /v1/me/agents/{id}',
   updateAgentConsole: 'PATCH /me/agents/{id}',
   updateMe: 'PATCH /me',
