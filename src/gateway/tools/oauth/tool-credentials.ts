@@ -44,7 +44,12 @@ export class ToolCredentials {
    * Returns the credential for a call of a tool by somebody. An agent acts with the connection of the user of its key. Throws `tool_connection_required`
    * when that person has none that works. Returns without a promise when nothing has to be loaded. Decision 0831 says why.
    */
-  of(orgId: number, tools: OrgTools, { serverId, slug }: CallableTool, userId: number | null): CallCredential | Promise<CallCredential> {
+  of(
+    orgId: number,
+    tools: OrgTools,
+    { serverId, slug }: Pick<CallableTool, 'serverId' | 'slug'>,
+    userId: number | null,
+  ): CallCredential | Promise<CallCredential> {
     const kind = tools.authKind(serverId)
     if (kind === 'none' || kind === 'header') return fixed(serverId, tools.credential(serverId))
     const ofOrg = kind === 'client_credentials'
