@@ -27,17 +27,21 @@ export interface ToolCredentialsDeps {
 }
 
 const connectionsMax = 20_000
-/** After a 401, a token is replaced at most once in this time. A server that refuses every token would otherwise cost the issuer one for each call. */
+/**
+ * A token that came after a refused one and is refused too is not replaced in this time. A server that refuses every token would otherwise cost the issuer
+ * one for each call.
+ */
 const refusalPauseMs = 30_000
 
 /** Finds the credential of a call: the header of the server, a token of the organisation, or the token of the person behind the call. */
 export class ToolCredentials {
   readonly #deps: ToolCredentialsDeps
-  readonly #refusedAtMs: LRUCache<string, number>
+  /** The last token of a connection that was replaced after a 401: its version, and the monotonic milliseconds of the 401. */
+  readonly #refused: LRUCache<string, { readonly version: number; readonly atMs: number }>
 
   constructor(deps: ToolCredentialsDeps) {
     this.#deps = deps
-    this.#refusedAtMs = new LRUCache({ max: connectionsMax })
+    this.#refused = new LRUCache({ max: connectionsMax })
   }
 
   /**
@@ -74,10 +78,12 @@ export class ToolCredentials {
       connectionId: held.id,
       header: async signal => shown(await tokens.usable(held, signal)),
       another: async signal => {
-        const nowMs = clock.monotonicMs()
-        const refusedAtMs = this.#refusedAtMs.get(held.id)
-        if (refusedAtMs !== undefined && nowMs - refusedAtMs < refusalPauseMs) return null
-        this.#refusedAtMs.set(held.id, nowMs)
+        const atMs = clock.monotonicMs()
+        const before = this.#refused.get(held.id)
+        const isRecent = before !== undefined && atMs - before.atMs < refusalPauseMs
+        if (isRecent && used.version > before.version) return null
+        // Concurrent calls with one token all get the next one.
+        if (!isRecent) this.#refused.set(held.id, { version: used.version, atMs })
         return shown(await tokens.renewed(used, signal))
       },
     }
