@@ -49,8 +49,8 @@ export interface StrictIssuer {
   refusal: { readonly status: number; readonly error: string } | null
   /** Returns whom an access token is for, when it works for a resource. */
   holderOf(accessToken: string, resource: string): string | null
-  /** Ends every access token, as an issuer that was changed does. The refresh tokens stay. */
-  forgetAccess(): void
+  /** Ends the access tokens of everybody, or of one person. The refresh tokens stay. */
+  forgetAccess(sub?: string): void
   /** The person consents at an address of the authorization endpoint. Returns the address to which the person is sent back. */
   consent(authorizationUrl: string): Promise<URL>
   /** Numbers of consents that have ended, because of a revocation or of a refresh token that came twice. */
@@ -95,7 +95,9 @@ export async function startStrictIssuer(path = ''): Promise<StrictIssuer> {
       if (found === undefined || found.consent.isEnded || found.endsAtMs < Date.now() || found.consent.resource !== resource) return null
       return found.consent.sub
     },
-    forgetAccess: () => access.clear(),
+    forgetAccess(sub) {
+      for (const [token, { consent }] of access) if (sub === undefined || consent.sub === sub) access.delete(token)
+    },
     async consent(authorizationUrl) {
       const answer = await fetch(authorizationUrl, { redirect: 'manual' })
       const location = answer.headers.get('location')

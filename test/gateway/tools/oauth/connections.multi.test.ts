@@ -110,7 +110,7 @@ describe.runIf(onPostgres)('connections of people in several processes', () => {
     expect(refreshes()).toMatchObject([{ form: { resource: server.url }, answered: 200 }])
     // The server forgets the token while every process has it.
     server.seen.length = 0
-    issuer.forgetAccess()
+    issuer.forgetAccess('asha')
     const second = await everywhere(asha.token)
     expect(second.map(({ status }) => status)).toEqual(second.map(() => 200))
     expect([refreshes().length, issuer.ended.reused]).toEqual([2, 0])
@@ -121,7 +121,7 @@ describe.runIf(onPostgres)('connections of people in several processes', () => {
     const other = await startStrictIssuer()
     server.resourceMetadata = of => ({ ...of, authorization_servers: [other.url] })
     await fleet.db.exec(makeDue, fleet.orgId, bala.userId)
-    issuer.forgetAccess()
+    issuer.forgetAccess('bala')
     const spent = refreshes().length
     const moved = await everywhere(bala.token, 2)
     expect(moved.map(({ json }) => json.error.code)).toEqual(moved.map(() => 'tool_connection_required'))
