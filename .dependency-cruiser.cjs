@@ -229,7 +229,7 @@ module.exports = {
     packageRule('jose', 'jose', '^src/(agents|gateway/access)/'),
     packageRule('mcp', '@modelcontextprotocol/[^/]+', '^src/(mcp|cli|gateway/tools)/'),
     packageRule('nodemailer', 'nodemailer', '^src/gateway/mail/'),
-    packageRule('openid', 'openid-client', '^src/gateway/access/'),
+    packageRule('openid', 'openid-client', '^src/gateway/(access|tools)/'),
     packageRule('cookie', 'cookie', '^src/gateway/(access|http)/'),
     packageRule('commander', 'commander', '^src/cli/'),
     packageRule('prom-client', 'prom-client', '^src/platform/observe/metrics\\.ts$'),

@@ -6,6 +6,9 @@ import { signInOwner } from '../gateway/access/sign-in/sign-in.ts'
 import { serverKeyOwner } from '../gateway/byok/custom-servers/custom-servers.ts'
 import { providerKeyOwner } from '../gateway/byok/provider-keys.ts'
 import { contentOwner } from '../gateway/inference/content-log/content-log.ts'
+import { toolTokenOwner } from '../gateway/tools/oauth/connections/held-connection.ts'
+import { toolStateOwner } from '../gateway/tools/oauth/connections/tool-connections.ts'
+import { toolClientOwner } from '../gateway/tools/oauth/oauth-client.ts'
 import { toolCredentialOwner } from '../gateway/tools/registry/tool-credential.ts'
 import { webhookSecretOwner } from '../gateway/webhooks/webhook-secret.ts'
 import { storeOwner } from '../memory/config/open-stores.ts'
@@ -33,6 +36,10 @@ export const sealedValues: readonly SealedValues[] = [
   column('provider_keys', 'sealed', ['org_id int', 'provider_id'], (org, provider = '') => providerKeyOwner(Number(org), provider)),
   column('custom_endpoints', 'key_sealed', ['org_id int', 'slug'], (org, slug = '') => serverKeyOwner(Number(org), slug)),
   column('tool_server_credentials', 'value_sealed', ['org_id int', 'server_id uuid'], (org, server = '') => toolCredentialOwner(Number(org), server)),
+  column('tool_oauth_clients', 'secret_sealed', ['org_id int', 'server_id uuid'], (org, server = '') => toolClientOwner(Number(org), server)),
+  column('tool_connections', 'access_sealed', ['id uuid'], (id = '') => toolTokenOwner(id, 'access')),
+  column('tool_connections', 'refresh_sealed', ['id uuid'], (id = '') => toolTokenOwner(id, 'refresh')),
+  column('tool_oauth_states', 'verifier_sealed', ['state_hash bytea'], (hash = '') => toolStateOwner(bytesOf(hash))),
   column('webhook_endpoints', 'secret_sealed', ['id int'], id => webhookSecretOwner(Number(id))),
   column('memory_stores', 'sealed_credentials', ['org_id int'], org => storeOwner(Number(org))),
   column('sign_in_states', 'sealed', ['state_hash bytea'], (hash = '') => signInOwner(bytesOf(hash))),

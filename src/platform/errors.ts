@@ -42,6 +42,7 @@ export const errorTable = {
   /** The balance is not used up, but holds of running calls take all of the rest. The caller can retry later. */
   credits_held: { code: 'insufficient_credits', status: 402, type: 'billing_error', source: 'ours', message: 'What is left of the prepaid balance is held by running calls. Try again shortly, or top up.', shouldRetry: true },
   forbidden: { code: 'forbidden', status: 403, type: 'permission_error', source: 'interface', message: 'This credential may not do that.' },
+  tool_connection_required: { code: 'tool_connection_required', status: 403, type: 'permission_error', source: 'ours', message: 'The server of this tool takes the token of the person behind the call, and that person has no connection with it.', shouldRetry: false },
   agent_paused: { code: 'agent_paused', status: 403, type: 'permission_error', source: 'ours', message: 'This agent is paused, and its calls are refused. The agent cannot resume itself. The person who paused it can resume it with POST /v1/me/agents/{id}/resume.' },
   run_ended: { code: 'run_ended', status: 403, type: 'permission_error', source: 'ours', message: 'This run was ended, and its calls are refused. Begin a new run with another id.', shouldRetry: false },
   agent_revoked_label: { code: 'agent_revoked', status: 403, type: 'permission_error', source: 'ours', message: 'The agent named in x-br-agent-id is revoked.' },

@@ -6,14 +6,17 @@ import { expect } from 'vitest'
 import { type RunningGateway, startGateway } from '../../src/composition/serve.ts'
 import { loadConfig } from '../../src/platform/config.ts'
 import { silentLog } from '../../src/platform/observe/log.ts'
+import { startGuardedServer } from '../gateway/tools/oauth/guarded-server.ts'
 import { startListedServer } from '../gateway/tools/registry/listed-server.ts'
 import { layMigrated } from '../harness/migrated-folder.ts'
 import { startS3Server } from '../harness/s3-server.ts'
+import { startStrictIssuer } from '../harness/strict-issuer.ts'
 import { startUpstream } from '../harness/upstream-server.ts'
 
 /** Starts the servers that all installations of a test file share. */
 export async function startSurroundings() {
-  const [upstream, s3, tools] = await Promise.all([startUpstream(), startS3Server(), startListedServer('modern')])
+  const [upstream, s3, tools, issuer] = await Promise.all([startUpstream(), startS3Server(), startListedServer('modern'), startStrictIssuer()])
+  const guarded = await startGuardedServer(issuer)
   tools.key = 'tool-server-key-0123456789'
   const folder = mkdtempSync(join(tmpdir(), 'brigade-ops-'))
   const configFile = join(folder, 'brigade.config.json')
@@ -35,12 +38,13 @@ export async function startSurroundings() {
     LOCAL_SERVERS: 'off',
     GITHUB_CLIENT_ID: 'brigade',
     GITHUB_CLIENT_SECRET: 'secret',
-    OUTBOUND_ALLOW: `${s3.hostPort},${new URL(upstream.url).host},${tools.hostPort},127.0.0.1:9`,
+    OUTBOUND_ALLOW: `${s3.hostPort},${new URL(upstream.url).host},${tools.hostPort},${issuer.hostPort},${guarded.hostPort},127.0.0.1:9`,
     // Tokens and cookies belong to the address of the gateway, so the address stays the same when the data moves.
     BASE_URL: 'http://brigade.test',
     PRICE_FEED_URL: 'off',
   }
-  return { upstream, s3, tools, folder, env, close: () => Promise.all([upstream.close(), s3.close(), tools.close()]) }
+  const close = () => Promise.all([upstream, s3, tools, issuer, guarded].map(server => server.close()))
+  return { upstream, s3, tools, issuer, guarded, folder, env, close }
 }
 export type Surroundings = Awaited<ReturnType<typeof startSurroundings>>
 
@@ -101,6 +105,8 @@ export interface Filled {
   /** A memory key with three versions; `third ✓` is the last. */
   readonly notes: string
   readonly toolServerId: string
+  /** A server to which the owner has connected. */
+  readonly connectedServerId: string
   readonly agentId: number
   readonly agentToken: string
   readonly contentRequest: string
@@ -148,6 +154,14 @@ export async function fill(started: Started, surroundings: Surroundings, memory:
   )
   const auth = { kind: 'header', header_name: 'X-Test-Key', header_value: tools.key }
   const toolServer = ok(await call('POST', '/me/tool-servers', { name: 'Tools', url: tools.url, auth }, { cookie }))
+  const { issuer, guarded } = surroundings
+  const oauth = { kind: 'oauth_user', client_id: issuer.clientId, client_secret: issuer.clientSecret }
+  const connected = ok(await call('POST', '/me/tool-servers', { name: 'People', url: guarded.url, auth: oauth }, { cookie }))
+  const begin = async () => ok(await call('POST', `/me/tool-servers/${connected.json.server.id}/connect`, undefined, { cookie }))
+  const back = await issuer.consent((await begin()).json.authorization_url)
+  ok(await call('GET', `${back.pathname}${back.search}`, undefined, { cookie }))
+  // Another consent is under way.
+  await begin()
   ok(await call('POST', '/me/webhooks', { url: 'http://127.0.0.1:9/hook', event_types: ['key.created'] }, { cookie }))
   ok(await call('GET', '/v1/org/residency/attestation', undefined, { token: key }))
   expect((await call('GET', '/auth/github', undefined, { headers: { 'sec-fetch-site': 'none' } })).status).toBe(302)
@@ -165,6 +179,7 @@ export async function fill(started: Started, surroundings: Surroundings, memory:
     cookie,
     notes,
     toolServerId: toolServer.json.server.id,
+    connectedServerId: connected.json.server.id,
     agentId: agent.json.id,
     agentToken: minted.json.access_token,
     contentRequest: said.headers.get('x-request-id') ?? '',
@@ -195,6 +210,7 @@ export async function expectWhole(started: Started, filled: Filled): Promise<voi
   expect((await call('POST', `/me/tool-servers/${filled.toolServerId}/sync`, undefined, { cookie })).json.ok, 'the header of the server can be opened').toBe(
     true,
   )
+  expect((await call('POST', `/me/tool-servers/${filled.connectedServerId}/sync`, undefined, { cookie })).json.ok, 'the token can be opened').toBe(true)
   expect((await chat(started, key, { 'idempotency-key': 'only-once' })).status).toBe(409)
   expect((await gateway.app.contentLog.read(orgId, contentRequest))?.model).toBe('fixed-model')
   expect((await chat(started, key)).status).toBe(200)

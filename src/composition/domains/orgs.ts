@@ -7,6 +7,7 @@ import { Invitations, type InvitationsDeps } from '../../gateway/orgs/members/in
 import { Members } from '../../gateway/orgs/members/members.ts'
 import { OrgSettings } from '../../gateway/orgs/org-settings.ts'
 import { Workspaces } from '../../gateway/orgs/workspaces/workspaces.ts'
+import { endConnectionsOf } from '../../gateway/tools/oauth/connections/connection-end.ts'
 import type { AppParts } from '../parts.ts'
 
 export function orgServices({
@@ -41,7 +42,10 @@ export function orgServices({
       controlLog,
       budgets: limits.budgets,
       journal: limits,
-      onLeave: (tx, orgId, userId) => agents.playgrounds.endOf(tx, orgId, userId),
+      onLeave: async (tx, orgId, userId) => [
+        ...(await agents.playgrounds.endOf(tx, orgId, userId)),
+        ...(await endConnectionsOf(tx, orgId, userId, new Date(clock.nowMs()))),
+      ],
     }),
     invitations: new Invitations({ db, clock, ids, controlLog, mail, membersMax: config.MEMBERS_MAX, baseUrl, onDecision }),
     orgSettings: new OrgSettings({ controlLog, routingChanged: orgRoutingChanged, onRetention: (orgId, days) => contentLog.shrink(orgId, days) }),

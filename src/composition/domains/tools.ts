@@ -3,7 +3,6 @@ import { ToolCalls } from '../../gateway/tools/calls/tool-calls.ts'
 import { cutToolCalls } from '../../gateway/tools/calls/tool-cuts.ts'
 import { ToolQuestions } from '../../gateway/tools/calls/tool-questions.ts'
 import { ServerReads } from '../../gateway/tools/mounts/server-reads.ts'
-import type { ToolCatalog } from '../../gateway/tools/registry/callable-tool.ts'
 import { createToolRegistry, type ToolRegistry } from '../../gateway/tools/registry/create-tool-registry.ts'
 import { ToolSearch } from '../../gateway/tools/search/tool-search.ts'
 import { createUpstreams, type Upstreams } from '../../gateway/tools/upstream/upstream.ts'
@@ -14,9 +13,9 @@ import type { AppParts } from '../parts.ts'
 export function toolServices(parts: AppParts): ToolRegistry & { readonly toolCalls: ToolCalls; readonly serverReads: ServerReads } {
   const { outbound, clock, config } = parts
   const upstreams = createUpstreams({ outbound, clock, version })
-  const registry = createToolRegistry({ ...parts, guard: outbound.guard, upstreams })
+  const registry = createToolRegistry({ ...parts, upstreams })
   const circuits = new ServerCircuits({ clock, failuresToOpen: config.CIRCUIT_FAILURES, openMs: config.CIRCUIT_OPEN_MS })
-  const toolCalls = toolCallsOf(parts, upstreams, circuits, registry.toolCatalog)
+  const toolCalls = toolCallsOf(parts, upstreams, circuits, registry)
   const serverReads = new ServerReads({
     ...parts,
     calls: toolCalls,
@@ -25,19 +24,20 @@ export function toolServices(parts: AppParts): ToolRegistry & { readonly toolCal
     circuits,
     timeoutMs: config.TOOL_TIMEOUT_MS,
     maxResultBytes: config.TOOL_RESULT_MAX_BYTES,
-    headerOf: (tools, serverId) => tools.credential(serverId),
+    credentials: registry.toolCredentials,
     recheck: principal => parts.agents.tokens.recheck(principal),
   })
   return { ...registry, toolCalls, serverReads }
 }
 
-function toolCallsOf(parts: AppParts, upstreams: Upstreams, circuits: ServerCircuits, catalog: ToolCatalog): ToolCalls {
+function toolCallsOf(parts: AppParts, upstreams: Upstreams, circuits: ServerCircuits, { toolCatalog, toolCredentials }: ToolRegistry): ToolCalls {
   const { clock, ids, config, limits, inflight, agents, controlLog } = parts
   cutToolCalls(controlLog, inflight)
   return new ToolCalls({
     clock,
     ids,
-    catalog,
+    catalog: toolCatalog,
+    credentials: toolCredentials,
     upstreams,
     circuits,
     search: new ToolSearch(parts.heavyTurns),

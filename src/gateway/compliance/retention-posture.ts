@@ -80,7 +80,7 @@ export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: Ke
     {
       what: 'keys, agents and servers',
       stored:
-        'Names; hashes and first characters of API keys, last use; agents, whose tokens they trust; address and model of own servers; MCP servers with the definitions of their tools; keys at providers, of stores and of MCP servers and secrets of webhooks, encrypted.',
+        'Names; hashes and first characters of API keys, last use; agents, whose tokens they trust; address and model of own servers; MCP servers with the definitions of their tools, and who is connected with them; keys at providers, of stores and of MCP servers, tokens of these connections and secrets of webhooks, encrypted.',
       kept: `${untilRemoved} Revoked keys and agents stay as entries.`,
     },
     {

@@ -43,6 +43,11 @@ export function cutError(cut: CallCutError): GatewayError {
         message: 'Somebody replaced or removed the address or the credential of the server of this tool while the call ran.',
         extra: { reason: 'tool_server_changed' },
       })
+    case 'tool_connection_ended':
+      return fail('tool_server_unavailable', {
+        message: 'The connection with the server of this tool ended while the call ran.',
+        extra: { reason: 'tool_connection_ended' },
+      })
     case 'tools_stale':
       return fail('database_unavailable', {
         message: 'The gateway cannot confirm that this tool may still be called. Try again shortly.',

@@ -17,6 +17,8 @@ export type CutReason =
   | 'tool_server_off'
   /** The address or the credential of the MCP server of a tool was replaced or removed. */
   | 'tool_server_changed'
+  /** The connection with the MCP server of a tool has ended. */
+  | 'tool_connection_ended'
   /** This process has not read for too long whether its tools may still be called. */
   | 'tools_stale'
 

@@ -34,7 +34,7 @@ const keptIn = new Map(
     'audit trail': 'audit_log tool_audit_heads',
     'idempotency keys': 'idempotency_keys',
     'keys, agents and servers':
-      'api_keys agents agent_trust agent_trust_audiences custom_endpoints provider_keys memory_stores memory_external_ids tool_servers tool_server_credentials tool_definitions tool_pins',
+      'api_keys agents agent_trust agent_trust_audiences custom_endpoints provider_keys memory_stores memory_external_ids tool_servers tool_server_credentials tool_oauth_clients tool_connections tool_oauth_states tool_definitions tool_pins',
     'what people typed':
       'orgs workspaces chains coding_profiles budgets period_budgets budget_zones collections collection_versions collection_slugs collection_stars collection_alerts collection_monitors',
     mail: 'emails',

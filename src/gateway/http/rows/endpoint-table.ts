@@ -49,6 +49,7 @@ import { workspaceEndpoints } from '../../orgs/workspaces/workspace-endpoints.ts
 import { routingEndpoints } from '../../routing/preview/routing-endpoints.ts'
 import { toolEndpoints } from '../../tools/calls/tool-endpoints.ts'
 import { serverReadEndpoints } from '../../tools/mounts/server-read-endpoints.ts'
+import { toolConnectionEndpoints } from '../../tools/oauth/connections/tool-connection-endpoints.ts'
 import { toolPinEndpoints } from '../../tools/registry/approvals/tool-pin-endpoints.ts'
 import { toolServerEndpoints } from '../../tools/registry/servers/tool-server-endpoints.ts'
 import { toolSearchEndpoints } from '../../tools/search/tool-search-endpoints.ts'
@@ -86,6 +87,7 @@ export const endpointTable = {
   ...providerKeyEndpoints,
   ...customEndpoints,
   ...toolServerEndpoints,
+  ...toolConnectionEndpoints,
   ...toolPinEndpoints,
   ...routingEndpoints,
   ...collectionEndpoints,

@@ -26,6 +26,7 @@ export function endOfCut(cut: CallCutError): StreamEnd {
     case 'tool_blocked':
     case 'tool_server_off':
     case 'tool_server_changed':
+    case 'tool_connection_ended':
     case 'tools_stale':
     case 'shutdown':
       return { name: 'shutting_down' }

@@ -7,6 +7,7 @@ import { type BearerPrincipal, type CallPolicy, mayActFor, type Principal } from
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { Limits, Permit } from '../../limits/engine/admission.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
+import type { CallCredential, ToolCredentials } from '../oauth/tool-credentials.ts'
 import type { CallableTool, OrgTools, ToolCatalog, ToolCredential } from '../registry/callable-tool.ts'
 import type { ToolSearch } from '../search/tool-search.ts'
 import type { CallToolResult, Progress, SentAnswers, ServerQuestions } from '../upstream/tool-call.ts'
@@ -16,7 +17,7 @@ import { allowanceOf, type ToolAllowance } from './allowance.ts'
 import type { ServerCircuits } from './server-circuits.ts'
 import { ToolArguments } from './tool-arguments.ts'
 import { ToolCharge } from './tool-charge.ts'
-import { toolOwner, toolServerOwner } from './tool-cuts.ts'
+import { toolConnectionOwner, toolOwner, toolServerOwner } from './tool-cuts.ts'
 import { toolFailure } from './tool-failure.ts'
 import type { AskedClient, ToolQuestion, ToolQuestions } from './tool-questions.ts'
 import { markedResult, type ToolAnswer } from './tool-result.ts'
@@ -34,6 +35,7 @@ export interface ToolCallsDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly catalog: ToolCatalog
+  readonly credentials: Pick<ToolCredentials, 'of'>
   readonly upstreams: Upstreams
   readonly circuits: ServerCircuits
   readonly questions: ToolQuestions
@@ -130,23 +132,21 @@ export class ToolCalls {
     const tools = await this.#toolsOf(bound.principal.orgId)
     const tool = allowed(tools, name, bound.allows)
     await this.#arguments.check(tool, args)
-    const credential = tools.credential(tool.serverId)
-    const circuit = `${tool.serverId}\n${credential?.value ?? ''}`
-    circuits.check(circuit)
+    const credential = await this.#deps.credentials.of(bound.principal.orgId, tools, tool, bound.principal.userId)
+    circuits.check(credential.circuit)
     checkPrice(tool, bound.policies)
     const permit = await this.#admit(bound, tool)
     const { principal, agentId, agentLabel } = bound
     const facts = { principal, agentId, agentLabel, requestId: context.requestId, tool, startedAtMs }
     const charge = new ToolCharge(permit, facts, () => clock.monotonicMs())
-    const cut = this.#watch(bound, tool, context)
+    const cut = this.#watch(bound, tool, credential, context)
     try {
       await this.#confirm(bound, tool, credential)
       cut.signal.throwIfAborted()
       const owner = { principal, tool, args }
       const asked = context.asked === undefined ? null : questions.answersFor(context.asked, owner)
       await charge.open()
-      const target = { url: tool.url, header: credential, timeoutMs: tool.timeoutMs }
-      const said = await this.#dial({ tool, args, target, circuit, charge, signal: cut.signal, onProgress: context.onProgress, asked })
+      const said = await this.#dial({ tool, args, credential, charge, signal: cut.signal, onProgress: context.onProgress, asked })
       if (!('requests' in said)) return markedResult(said, tool)
       return questions.passedOn(said, context.asked ?? noClient, owner)
     } finally {
@@ -156,11 +156,12 @@ export class ToolCalls {
     }
   }
 
-  async #dial({ tool, args, target, circuit, charge, signal, onProgress, asked }: Dial): Promise<CallToolResult | ServerQuestions> {
-    const { upstreams, circuits, maxResultBytes } = this.#deps
+  async #dial(dial: Dial): Promise<CallToolResult | ServerQuestions> {
+    const { credential, charge } = dial
+    const { circuits, maxResultBytes } = this.#deps
+    const { circuit } = credential
     try {
-      const options = { signal, onProgress, maxResultBytes, inputSchema: tool.definition['inputSchema'], asked }
-      const result = await upstreams.callTool(target, tool.upstreamName, args, options)
+      const result = await this.#sent(dial)
       circuits.succeeded(circuit)
       await charge.settle(true, 'isError' in result && result.isError === true ? 'failed' : 'ok', 200)
       return result
@@ -169,6 +170,26 @@ export class ToolCalls {
       if (isOfServer) circuits.failed(circuit)
       await charge.settle(thrown instanceof UpstreamError && thrown.isSent, outcome, status)
       throw error
+    }
+  }
+
+  /** Sends the call. A server that answers 401 has done nothing, so the call is sent once more when there is another token. */
+  async #sent({ tool, args, credential, signal, onProgress, asked }: Dial): Promise<CallToolResult | ServerQuestions> {
+    const { upstreams, maxResultBytes } = this.#deps
+    const { url, timeoutMs } = tool
+    const options = { signal, onProgress, maxResultBytes, inputSchema: tool.definition['inputSchema'], asked }
+    const send = (header: ToolCredential | null) => upstreams.callTool({ url, header, timeoutMs }, tool.upstreamName, args, options)
+    const header = await credential.header(signal)
+    try {
+      return await send(header)
+    } catch (thrown) {
+      if (!(thrown instanceof UpstreamError) || thrown.facts.status !== 401) throw thrown
+      const another = await credential.another(signal)
+      if (another === null) throw thrown
+      return await send(another).catch((again: unknown) => {
+        if (again instanceof UpstreamError) again.isSent ||= thrown.isSent
+        throw again
+      })
     }
   }
 
@@ -191,13 +212,19 @@ export class ToolCalls {
    * Registers the call under its tool, its server and the agent that a key names. The edge has registered it under its credential. From here on, each of them
    * can end the call.
    */
-  #watch({ principal, agentId, ancestorIds }: Bound, tool: CallableTool, { signal }: ToolCallContext): { readonly signal: Cancellation; end(): void } {
+  #watch(
+    { principal, agentId, ancestorIds }: Bound,
+    tool: CallableTool,
+    { connectionId }: CallCredential,
+    { signal }: ToolCallContext,
+  ): { readonly signal: Cancellation; end(): void } {
     const cut = new Cancellation()
     const onAbort = (): void => cut.abort(signal.reason)
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
     const named = principal.kind === 'key' && agentId !== null ? [agentId, ...ancestorIds] : []
-    const owners = { agentIds: named, keyId: null, tokenIds: [toolOwner(tool.toolId), toolServerOwner(tool.serverId), everyToolCall] }
+    const ofConnection = connectionId === null ? [] : [toolConnectionOwner(connectionId)]
+    const owners = { agentIds: named, keyId: null, tokenIds: [toolOwner(tool.toolId), toolServerOwner(tool.serverId), everyToolCall, ...ofConnection] }
     const unregister = this.#deps.inflight.register(owners, cut)
     return {
       signal: cut,
@@ -209,14 +236,15 @@ export class ToolCalls {
   }
 
   /** Checks again what may have changed before the call was registered. Whatever changes later cuts it. */
-  async #confirm({ principal, agentId, allows }: Bound, tool: CallableTool, credential: ToolCredential | null): Promise<void> {
+  async #confirm({ principal, agentId, allows }: Bound, tool: CallableTool, credential: CallCredential): Promise<void> {
     this.#deps.recheck(principal)
     if (this.#deps.isStale()) throw new CallCutError('tools_stale')
     if (principal.kind === 'key' && agentId !== null) refuseRevoked(await this.#deps.agentByLabel(principal.orgId, String(agentId)))
     const tools = await this.#toolsOf(principal.orgId)
     const now = allowed(tools, tool.publicName, allows)
     if (now.hash !== tool.hash) throw unknownTool()
-    if (now.url !== tool.url || tools.credential(tool.serverId)?.value !== credential?.value) throw new CallCutError('tool_server_changed')
+    const again = await this.#deps.credentials.of(principal.orgId, tools, now, principal.userId)
+    if (now.url !== tool.url || again.circuit !== credential.circuit) throw new CallCutError('tool_server_changed')
   }
 
   #toolsOf(orgId: number): Promise<OrgTools> {
@@ -277,8 +305,7 @@ export interface ToolPage {
 interface Dial {
   readonly tool: CallableTool
   readonly args: Readonly<Record<string, unknown>>
-  readonly target: Parameters<Upstreams['callTool']>[0]
-  readonly circuit: string
+  readonly credential: CallCredential
   readonly charge: ToolCharge
   readonly signal: Cancellation
   readonly onProgress: ToolCallContext['onProgress']

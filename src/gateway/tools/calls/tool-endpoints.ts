@@ -107,6 +107,7 @@ export const toolEndpoints = {
       'agent_budget_exceeded',
       'budget_held',
       'agent_budget_held',
+      'tool_connection_required',
       'tool_server_failed',
       'tool_result_too_large',
       'tool_server_unavailable',

@@ -6,8 +6,9 @@ import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { serverPatternOf } from '../../../platform/security/tool-patterns.ts'
 import type { ServerCircuits } from '../calls/server-circuits.ts'
 import type { ToolCallContext, ToolCallerContext, ToolCalls } from '../calls/tool-calls.ts'
-import { toolServerOwner } from '../calls/tool-cuts.ts'
-import type { OrgTools, ToolCatalog, ToolCredential } from '../registry/callable-tool.ts'
+import { toolConnectionOwner, toolServerOwner } from '../calls/tool-cuts.ts'
+import type { ToolCredentials } from '../oauth/tool-credentials.ts'
+import type { ToolCatalog } from '../registry/callable-tool.ts'
 import type { Upstreams } from '../upstream/upstream.ts'
 import { findMountedServer, type MountedServer } from './mount-queries.ts'
 import { readFailure } from './read-failure.ts'
@@ -23,8 +24,7 @@ export interface ServerReadsDeps {
   /** The settings TOOL_TIMEOUT_MS and TOOL_RESULT_MAX_BYTES. */
   readonly timeoutMs: number
   readonly maxResultBytes: number
-  /** Returns the credential with which a caller reads a server. */
-  headerOf(tools: OrgTools, serverId: string, principal: BearerPrincipal, signal: CancelSignal): ToolCredential | null | Promise<ToolCredential | null>
+  readonly credentials: Pick<ToolCredentials, 'of'>
   /** Throws when the caller was revoked since the read began. */
   recheck(principal: BearerPrincipal): void
 }
@@ -68,16 +68,16 @@ export class ServerReads {
     const { principal, allows } = await calls.callerOf(context)
     const server = allows(patternOf(slug)) ? await this.#find(principal.orgId, slug) : null
     if (server === null) throw noServer()
-    const header = await this.#deps.headerOf(await catalog.of(principal.orgId), server.id, principal, context.signal)
-    const circuit = `${server.id}\n${header?.value ?? ''}`
+    const tools = await catalog.of(principal.orgId)
+    const { circuit, connectionId, header } = await this.#deps.credentials.of(principal.orgId, tools, { serverId: server.id, slug }, principal.userId)
     circuits.check(circuit)
-    const { signal, end } = this.#watch(server, context.signal)
+    const { signal, end } = this.#watch(server, connectionId, context.signal)
     try {
       this.#deps.recheck(principal)
       // The server may have been switched off before the read was registered. Whatever changes later cuts it.
       if ((await this.#find(principal.orgId, slug)) === null) throw noServer()
       signal.throwIfAborted()
-      const target = { url: server.url, header, timeoutMs: server.timeoutMs ?? this.#deps.timeoutMs }
+      const target = { url: server.url, header: await header(signal), timeoutMs: server.timeoutMs ?? this.#deps.timeoutMs }
       const value = await upstreams.read(target, { ...read, maxResultBytes }, signal)
       circuits.succeeded(circuit)
       return value
@@ -94,13 +94,14 @@ export class ServerReads {
     return slugShape.test(slug) ? this.#deps.db.maybe(findMountedServer, orgId, slug) : Promise.resolve(null)
   }
 
-  /** Registers the read under its server, so that the server's switch ends it. */
-  #watch({ id }: MountedServer, outer: CancelSignal): { readonly signal: Cancellation; end(): void } {
+  /** Registers the read under its server and its connection, so that the switch of the server and a revoke of the connection end it. */
+  #watch({ id }: MountedServer, connectionId: string | null, outer: CancelSignal): { readonly signal: Cancellation; end(): void } {
     const cut = new Cancellation()
     const onAbort = (): void => cut.abort(outer.reason)
     if (outer.aborted) onAbort()
     else outer.addEventListener('abort', onAbort, { once: true })
-    const unregister = this.#deps.inflight.register({ agentIds: [], keyId: null, tokenIds: [toolServerOwner(id)] }, cut)
+    const ofConnection = connectionId === null ? [] : [toolConnectionOwner(connectionId)]
+    const unregister = this.#deps.inflight.register({ agentIds: [], keyId: null, tokenIds: [toolServerOwner(id), ...ofConnection] }, cut)
     return {
       signal: cut,
       end() {

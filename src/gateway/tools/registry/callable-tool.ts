@@ -25,6 +25,9 @@ export interface CallableTool {
   readonly residency: 'india' | 'global'
 }
 
+/** What a server requires: nothing, a header, tokens of the organisation, or tokens of the person behind the call. */
+export type AuthKind = 'none' | 'header' | 'client_credentials' | 'oauth_user'
+
 /** A header that a server requires, in plain text. */
 export interface ToolCredential {
   readonly name: string
@@ -38,6 +41,8 @@ export interface OrgTools {
   all(): readonly CallableTool[]
   /** Returns the header for a server, or null when the server requires none. */
   credential(serverId: string): ToolCredential | null
+  /** Returns what a server requires. A server that is not in the catalog requires nothing. */
+  authKind(serverId: string): AuthKind
 }
 
 /** The tools of organisations in memory. A warm look-up needs no database. */

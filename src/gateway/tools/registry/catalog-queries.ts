@@ -1,5 +1,5 @@
 import { statement } from '../../../platform/db/db.ts'
-import type { ListedTool } from './callable-tool.ts'
+import type { AuthKind, ListedTool } from './callable-tool.ts'
 
 /** A tool that can be called, with what its calls need to know of its server. */
 export interface CallableRow {
@@ -29,6 +29,7 @@ export interface CallableServerRow {
   readonly residency: 'india' | 'global'
   readonly priceUinr: bigint
   readonly timeoutMs: number | null
+  readonly authKind: AuthKind
   readonly headerName: string | null
   readonly headerSealed: string | null
 }
@@ -36,7 +37,7 @@ export interface CallableServerRow {
 /** Reads the servers of an organisation that are on. */
 export const listCallableServers = statement<[orgId: number], CallableServerRow>(
   'tools.list_callable_servers',
-  `select s.id, s.slug, s.url, s.residency, s.price_uinr as "priceUinr", s.timeout_ms as "timeoutMs", c.header_name as "headerName",
+  `select s.id, s.slug, s.url, s.residency, s.price_uinr as "priceUinr", s.timeout_ms as "timeoutMs", s.auth_kind as "authKind", c.header_name as "headerName",
      c.value_sealed as "headerSealed"
    from tool_servers s left join tool_server_credentials c on c.org_id = s.org_id and c.server_id = s.id
    where s.org_id = $1::int and s.state = 'on' and s.deleted_at is null`,

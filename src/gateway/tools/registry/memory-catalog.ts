@@ -5,7 +5,7 @@ import { ExpiringCache } from '../../../platform/loop/expiring-cache.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import { Secret } from '../../../platform/security/secret.ts'
 import type { Sealer } from '../../../platform/security/secrets.ts'
-import type { CallableTool, OrgTools, ToolCatalog } from './callable-tool.ts'
+import type { AuthKind, CallableTool, OrgTools, ToolCatalog } from './callable-tool.ts'
 import { type CallableRow, type CallableServerRow, listCallableServers, listCallableTools } from './catalog-queries.ts'
 import { openCredential } from './tool-credential.ts'
 import { orgToolsChanged } from './tool-news.ts'
@@ -78,7 +78,7 @@ export class MemoryCatalog implements ToolCatalog {
       }
       after = rows.length < pageTools ? null : (rows.at(-1)?.publicName ?? null)
     }
-    return new CachedTools(tools, credentials, sizeBytes)
+    return new CachedTools(tools, credentials, new Map([...servers].map(([id, { authKind }]) => [id, authKind])), sizeBytes)
   }
 
   /** Opens the headers of servers. A server whose header cannot be opened is taken out of `servers` and logged. */
@@ -113,11 +113,13 @@ class CachedTools implements OrgTools {
   readonly #byName: ReadonlyMap<string, CallableTool>
   readonly #all: readonly CallableTool[]
   readonly #credentials: ReadonlyMap<string, OpenCredential>
+  readonly #authKinds: ReadonlyMap<string, AuthKind>
 
-  constructor(tools: readonly CallableTool[], credentials: ReadonlyMap<string, OpenCredential>, sizeBytes: number) {
+  constructor(tools: readonly CallableTool[], credentials: ReadonlyMap<string, OpenCredential>, authKinds: ReadonlyMap<string, AuthKind>, sizeBytes: number) {
     this.#all = [...tools].sort((a, b) => (a.publicName < b.publicName ? -1 : 1))
     this.#byName = new Map(tools.map(tool => [tool.publicName, tool]))
     this.#credentials = credentials
+    this.#authKinds = authKinds
     this.sizeBytes = sizeBytes
   }
 
@@ -133,6 +135,10 @@ class CachedTools implements OrgTools {
     const found = this.#credentials.get(serverId)
     return found === undefined ? null : { name: found.name, value: found.value.reveal() }
   }
+
+  authKind(serverId: string): AuthKind {
+    return this.#authKinds.get(serverId) ?? 'none'
+  }
 }
 
-const noTools: OrgTools = new CachedTools([], new Map(), 0)
+const noTools: OrgTools = new CachedTools([], new Map(), new Map(), 0)

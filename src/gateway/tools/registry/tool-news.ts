@@ -8,3 +8,7 @@ export const toolServerOff = 'tool_server_off'
 export const toolServerChanged = 'tool_server_changed'
 /** A tool was blocked, so its running calls must end. The `ref` is the tool's id. */
 export const toolBlocked = 'tool_blocked'
+/** A connection with a server was made, or got new tokens, or needs a consent. The `ref` is the connection's id. */
+export const toolConnectionChanged = 'tool_connection_changed'
+/** A connection with a server has ended, so its running calls must end. The `ref` is the connection's id. */
+export const toolConnectionEnded = 'tool_connection_ended'

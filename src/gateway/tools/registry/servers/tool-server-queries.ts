@@ -1,13 +1,19 @@
 import { statement } from '../../../../platform/db/db.ts'
 
-/** A registered server. Its header is masked. */
+/** A registered server. Its header and its secret are masked. */
 export interface ToolServerRow {
   readonly id: string
   readonly slug: string
   readonly name: string
   readonly url: string
+  readonly authKind: 'none' | 'header' | 'client_credentials' | 'oauth_user'
   readonly headerName: string | null
   readonly headerMask: string | null
+  /** The client at the issuer of its tokens. Null: a server that takes none. */
+  readonly clientId: string | null
+  readonly clientSecretMask: string | null
+  readonly clientScopes: string | null
+  readonly issuer: string | null
   readonly residency: 'india' | 'global'
   readonly state: 'on' | 'off'
   readonly priceUinr: bigint
@@ -20,11 +26,15 @@ export interface ToolServerRow {
 
 export interface SealedToolServerRow extends ToolServerRow {
   readonly headerSealed: string | null
+  /** When the client was given. It tells one client from another. */
+  readonly clientChangedAt: Date | null
 }
 
-const columns = `s.id, s.slug, s.name, s.url, c.header_name as "headerName", c.value_mask as "headerMask", s.residency, s.state, s.price_uinr as "priceUinr",
-     s.timeout_ms as "timeoutMs", s.era, s.last_sync_at as "lastSyncAt", s.last_error as "lastError", s.created_at as "createdAt"`
-const tables = `tool_servers s left join tool_server_credentials c on c.org_id = s.org_id and c.server_id = s.id`
+const columns = `s.id, s.slug, s.name, s.url, s.auth_kind as "authKind", c.header_name as "headerName", c.value_mask as "headerMask", s.residency, s.state, s.price_uinr as "priceUinr",
+     s.timeout_ms as "timeoutMs", s.era, s.last_sync_at as "lastSyncAt", s.last_error as "lastError", s.created_at as "createdAt",
+     o.client_id as "clientId", o.secret_mask as "clientSecretMask", o.scopes as "clientScopes", o.issuer`
+const tables = `tool_servers s left join tool_server_credentials c on c.org_id = s.org_id and c.server_id = s.id
+     left join tool_oauth_clients o on o.org_id = s.org_id and o.server_id = s.id and s.auth_kind in ('client_credentials', 'oauth_user')`
 
 export const listToolServers = statement<[orgId: number], ToolServerRow>(
   'tools.list_servers',
@@ -33,7 +43,7 @@ export const listToolServers = statement<[orgId: number], ToolServerRow>(
 
 export const findToolServer = statement<[orgId: number, id: string], SealedToolServerRow>(
   'tools.find_server',
-  `select ${columns}, c.value_sealed as "headerSealed" from ${tables} where s.org_id = $1::int and s.id = $2::uuid and s.deleted_at is null`,
+  `select ${columns}, c.value_sealed as "headerSealed", o.changed_at as "clientChangedAt" from ${tables} where s.org_id = $1::int and s.id = $2::uuid and s.deleted_at is null`,
 )
 
 /** Locks a server, so that its changes, syncs and approvals run one after the other. Read it after that. */

@@ -1,6 +1,7 @@
 import { fail } from '../../../../platform/errors.ts'
 import type { UrlGuard } from '../../../../platform/outbound/url-guard.ts'
 import { cleanName } from '../../../../platform/values/clean-name.ts'
+import type { ClientParams } from '../../oauth/server-oauth.ts'
 import type { ToolCredential } from '../callable-tool.ts'
 
 /** The parameters of a registration, with trimmed texts. */
@@ -9,6 +10,8 @@ export interface ServerParams {
   readonly url: string
   /** The header that the server requires. Null: none. */
   readonly header: ToolCredential | null
+  /** How the gateway or its people get tokens for the server. Null: they get none. A server has a header or a client, never both. */
+  readonly client: ClientParams | null
   readonly residency: 'india' | 'global'
   readonly priceUinr: bigint
   /** Null: TOOL_TIMEOUT_MS. */
@@ -54,6 +57,7 @@ const ownHeaders = new Set([
 export function checkedParams(params: ServerParams, guard: UrlGuard, gatewayUrl: string): ServerParams {
   const name = cleanName(params.name)
   if (params.header !== null) checkHeader(params.header)
+  if (params.client !== null) checkClient(params.client, guard)
   const url = params.url.length <= urlMaxChars && URL.canParse(params.url) ? new URL(params.url) : null
   if (url === null) throw fail('bad_request', { message: '"url" must be a URL such as https://tools.example.com/mcp.' })
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(params.url))
@@ -70,6 +74,23 @@ function checkHeader({ name, value }: ToolCredential): void {
     throw fail('bad_request', { message: '"auth.header_name" must be the name of a header that the gateway does not set itself, such as Authorization.' })
   if (!headerValueShape.test(value))
     throw fail('bad_request', { message: '"auth.header_value" must be 1 to 4096 printable characters, such as Bearer and the token.' })
+}
+
+/** What OAuth allows in a client id and in a secret (RFC 6749, A.1 and A.2). */
+const clientTextShape = /^[\x20-\x7e]{1,2048}$/
+/** Scopes with one space between them (RFC 6749, A.4). */
+const scopesShape = /^(?:[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*)?$/
+const scopesMaxChars = 1000
+
+function checkClient({ clientId, clientSecret, scopes, issuer }: ClientParams, guard: UrlGuard): void {
+  if ((clientId !== null && !clientTextShape.test(clientId)) || (clientSecret !== null && !clientTextShape.test(clientSecret)))
+    throw fail('bad_request', { message: '"auth.client_id" and "auth.client_secret" must be 1 to 2048 printable characters.' })
+  if (scopes.length > scopesMaxChars || !scopesShape.test(scopes))
+    throw fail('bad_request', { message: `"auth.scopes" must be scopes with one space between them, at most ${scopesMaxChars} characters.` })
+  if (issuer === null) return
+  if (issuer.length > urlMaxChars || !URL.canParse(issuer) || /[?#]/.test(issuer))
+    throw fail('bad_request', { message: '"auth.issuer" must be a URL without query and fragment, such as https://login.example.com.' })
+  guard.check(new URL(issuer))
 }
 
 /** Returns the slug of a new server: the given one, or one that is made from the name. Throws `bad_request` for an invalid slug, and `tool_slug_taken`. */

@@ -11,6 +11,8 @@ import type { ServerChange, ServerParams } from './tool-server-rules.ts'
 
 const residency = z.enum(['india', 'global'])
 
+const authKind = z.enum(['none', 'header', 'client_credentials', 'oauth_user'])
+
 /** The fields of a registration. */
 export const serverBody = z.strictObject({
   name: z.string().describe('1 to 100 characters, for people.'),
@@ -25,12 +27,23 @@ export const serverBody = z.strictObject({
     .describe('Address of the MCP endpoint (streamable HTTP), such as https://tools.example.com/mcp. Public https only, unless the operator permits more.'),
   auth: z
     .strictObject({
-      kind: z.enum(['none', 'header']),
+      kind: authKind,
       header_name: z.string().optional().describe('For kind header, such as Authorization.'),
       header_value: z.string().optional().describe('For kind header, such as Bearer and a token. Sealed at rest and never shown again.'),
+      client_id: z
+        .string()
+        .optional()
+        .describe(
+          'For the kinds client_credentials and oauth_user: what the gateway is at the issuer of the tokens. oauth_user works without it at issuers that take client-id metadata documents.',
+        ),
+      client_secret: z.string().optional().describe('For these kinds. Sealed at rest and never shown again. oauth_user works without one.'),
+      scopes: z.string().optional().describe('For these kinds, with spaces between them. Default: those that the server names.'),
+      issuer: z.string().optional().describe('For these kinds: the only issuer that gets the secret. Default: the first one that the server names.'),
     })
     .optional()
-    .describe('What the server requires. Default: none.'),
+    .describe(
+      'What the server requires. client_credentials: the gateway gets tokens of the organisation. oauth_user: each person connects, and agents act with the connection of the person behind them. Default: none.',
+    ),
   residency: residency.optional().describe('Where the server keeps and processes data, as you state it. Default: global.'),
   price_inr_per_call: z
     .number()
@@ -55,9 +68,13 @@ export const serverView = z.object({
   name: z.string(),
   url: z.string(),
   auth: z.object({
-    kind: z.enum(['none', 'header']),
+    kind: authKind,
     header_name: z.string().nullable(),
     header_mask: z.string().nullable().describe('Start and end of the value.'),
+    client_id: z.string().optional().describe('For the kinds client_credentials and oauth_user, like the fields below.'),
+    client_secret_mask: z.string().nullable().optional().describe('Start and end of the secret; null: none.'),
+    scopes: z.string().optional(),
+    issuer: z.string().optional().describe('The only issuer that gets the secret.'),
   }),
   residency,
   state: z.enum(['on', 'off']),
@@ -103,7 +120,7 @@ export function serverViewOf(server: ToolServerRow): z.output<typeof serverView>
     slug: server.slug,
     name: server.name,
     url: server.url,
-    auth: { kind: server.headerName === null ? 'none' : 'header', header_name: server.headerName, header_mask: server.headerMask },
+    auth: authViewOf(server),
     residency: server.residency,
     state: server.state,
     price_inr_per_call: inrFromUinr(server.priceUinr),
@@ -113,6 +130,12 @@ export function serverViewOf(server: ToolServerRow): z.output<typeof serverView>
     last_error: lookErrors.find(error => error === server.lastError) ?? null,
     created_at: server.createdAt.toISOString(),
   }
+}
+
+function authViewOf({ authKind: kind, headerName, headerMask, ...client }: ToolServerRow): z.output<typeof serverView>['auth'] {
+  const header = { kind, header_name: headerName, header_mask: headerMask }
+  if (client.clientId === null || client.issuer === null) return header
+  return { ...header, client_id: client.clientId, client_secret_mask: client.clientSecretMask, scopes: client.clientScopes ?? '', issuer: client.issuer }
 }
 
 export function countsView(counts: Readonly<Partial<Record<PinState, number>>> | undefined): z.output<typeof toolCounts> {
@@ -142,27 +165,39 @@ export const testedToolOf = ({ upstreamName, findings }: ReceivedTool): z.output
 
 /** Returns the parameters of a registration. Removes the spaces that people paste around URLs and headers. */
 export function paramsOf(body: z.output<typeof serverBody>): ServerParams {
-  return { name: '', url: '', header: null, residency: 'global', priceUinr: 0n, timeoutMs: null, ...changeOf(body) }
+  return { name: '', url: '', header: null, client: null, residency: 'global', priceUinr: 0n, timeoutMs: null, ...changeOf(body) }
 }
 
-/** Returns the changed fields. Omitted fields stay omitted. Throws `bad_request` for an incomplete header. */
+/** Returns the changed fields. Omitted fields stay omitted. Throws `bad_request` for an incomplete credential. */
 export function changeOf({ name, url, auth, residency: place, price_inr_per_call: price, timeout_ms: timeoutMs }: z.output<typeof serverChange>): ServerChange {
   return {
     ...(name === undefined ? {} : { name: name.trim() }),
     ...(url === undefined ? {} : { url: url.trim() }),
-    ...(auth === undefined ? {} : { header: headerOf(auth) }),
+    ...(auth === undefined ? {} : authOf(auth)),
     ...(place === undefined ? {} : { residency: place }),
     ...(price === undefined ? {} : { priceUinr: uinrFromInr(price) }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
   }
 }
 
-function headerOf({ kind, header_name: name, header_value: value }: NonNullable<z.output<typeof serverChange>['auth']>): ServerParams['header'] {
-  if (kind === 'none' && name === undefined && value === undefined) return null
-  if (kind === 'none' || name === undefined || value === undefined)
-    throw fail('bad_request', { message: '"auth" must be {"kind":"none"}, or {"kind":"header"} with header_name and header_value.' })
-  return { name: name.trim(), value: value.trim() }
+/** Returns the header or the client. A change of `auth` replaces both. */
+function authOf({ kind, ...given }: NonNullable<z.output<typeof serverChange>['auth']>): Pick<ServerParams, 'header' | 'client'> {
+  const { header_name: name, header_value: value, client_id: id, client_secret: secret, scopes, issuer } = given
+  const hasHeader = name !== undefined || value !== undefined
+  const hasClient = id !== undefined || secret !== undefined || scopes !== undefined || issuer !== undefined
+  if (kind === 'none' && !hasHeader && !hasClient) return { header: null, client: null }
+  if (kind === 'header' && name !== undefined && value !== undefined && !hasClient) return { header: { name: name.trim(), value: value.trim() }, client: null }
+  const isWhole = kind === 'client_credentials' ? id !== undefined && secret !== undefined : id !== undefined || secret === undefined
+  if (kind === 'none' || kind === 'header' || hasHeader || !isWhole) throw incompleteAuth()
+  const client = { kind, clientId: id?.trim() ?? null, clientSecret: secret?.trim() ?? null, scopes: scopes?.trim() ?? '', issuer: issuer?.trim() ?? null }
+  return { header: null, client }
 }
+
+const incompleteAuth = () =>
+  fail('bad_request', {
+    message:
+      '"auth" must be {"kind":"none"}, or {"kind":"header"} with header_name and header_value, or {"kind":"client_credentials"} with client_id and client_secret, or {"kind":"oauth_user"}, with client_id unless the issuer takes client-id metadata documents.',
+  })
 
 const idShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

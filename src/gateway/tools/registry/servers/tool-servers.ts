@@ -7,9 +7,12 @@ import type { UrlGuard } from '../../../../platform/outbound/url-guard.ts'
 import type { AddressTests } from '../../../../platform/security/address-tests.ts'
 import { maskSecret, type Sealer } from '../../../../platform/security/secrets.ts'
 import type { Ids } from '../../../../platform/values/ids.ts'
-import type { ToolCredential } from '../callable-tool.ts'
+import { failureIn } from '../../oauth/issuer/oauth-failure.ts'
+import { bearerHeader, type ServerOAuth, type TriedClient } from '../../oauth/server-oauth.ts'
+import type { AuthKind, ToolCredential } from '../callable-tool.ts'
+import { noteSyncError } from '../sync/sync-queries.ts'
 import type { Look, ToolLooks } from '../sync/tool-look.ts'
-import { noToolServer, type SyncResult, type ToolSync } from '../sync/tool-sync.ts'
+import { isSameCredential, noToolServer, type SyncResult, type ToolSync } from '../sync/tool-sync.ts'
 import { openCredential, toolCredentialOwner } from '../tool-credential.ts'
 import { orgToolsChanged, toolServerChanged, toolServerOff } from '../tool-news.ts'
 import {
@@ -45,6 +48,7 @@ export interface ToolServersDeps {
   readonly addressTests: Pick<AddressTests, 'take' | 'passed'>
   readonly looks: ToolLooks
   readonly sync: ToolSync
+  readonly oauth: Pick<ServerOAuth, 'tried' | 'write' | 'end'>
   /** The setting TOOL_SERVERS_PER_ORG. */
   readonly serversMax: number
   /** Pause between two syncs of a server. */
@@ -82,9 +86,9 @@ export class ToolServers {
   }
 
   /** Reads the tools of the server that `params` describe, and saves nothing. Throws `bad_name`, `bad_request`, `rate_limit_exceeded`, `places_taken`. */
-  async test(orgId: number, params: ServerParams, slug: string | null, signal: CancelSignal): Promise<Look> {
-    const { url, header } = this.#checked(params)
-    return this.#rated(orgId, () => this.#deps.looks.look(orgId, slugFor(slug ?? testSlug, '', []), { url, header }, signal))
+  async test(orgId: number, params: ServerParams, slug: string | null, signal: CancelSignal): Promise<TestedLook> {
+    const checked = this.#checked(params)
+    return (await this.#tested(orgId, slugFor(slug ?? testSlug, '', []), checked, signal)).look
   }
 
   /**
@@ -94,44 +98,48 @@ export class ToolServers {
   async register(orgId: number, given: ServerParams, givenSlug: string | null, signal: CancelSignal): Promise<ChangedServer> {
     const params = this.#checked(given)
     const slug = slugFor(givenSlug, params.name, this.#withRoom(await this.#deps.db.many(listToolSlugs, orgId)))
-    const look = passed(await this.#rated(orgId, () => this.#deps.looks.look(orgId, slug, params, signal)))
+    const tested = await this.#tested(orgId, slug, params, signal)
+    const look = passed(tested.look)
     return this.#deps.controlLog.change(async tx => {
       await tx.one(lockOrg, orgId)
       const taken = this.#withRoom(await tx.many(listToolSlugs, orgId))
       // The hashes contain the slug, so a slug that somebody took meanwhile needs another look.
       if (taken.includes(slug)) throw fail('tool_slug_taken')
       const id = await this.#insert(tx, orgId, slug, params)
-      const { changes, leftOut, news } = await this.#deps.sync.write(tx, orgId, { id, slug }, look)
-      return { value: { server: await tx.one(findToolServer, orgId, id), result: { ok: true, changes, leftOut } }, news }
+      const { result, news } = await this.#keep(tx, orgId, { id, slug }, { ...tested, look })
+      return { value: { server: await tx.one(findToolServer, orgId, id), result }, news }
     })
   }
 
   /**
    * Changes the given fields of a server. Its slug never changes. The saved header is never sent to another origin, so a change of origin needs the header
-   * again, and it ends every approval. A new address or header is tested first. Running calls that began under another one end. Throws `not_found` and the errors of `register`.
+   * again, and it ends every approval. A server with a client needs its credential again for every new address. A new address or credential is tested first.
+   * Running calls that began under another one end. Throws `not_found` and the errors of `register`.
    */
   async change(orgId: number, id: string, change: ServerChange, signal: CancelSignal): Promise<ChangedServer> {
     const before = await this.#deps.db.maybe(findToolServer, orgId, id)
     if (before === null) throw noToolServer()
     const isMoved = change.url !== undefined && isElsewhere(change.url, before.url)
-    if (isMoved && change.header === undefined && before.headerSealed !== null) throw headerNeededAgain()
+    const isUrlNew = change.url !== undefined && change.url !== before.url
+    if (change.header === undefined && ((isMoved && before.headerSealed !== null) || (isUrlNew && before.clientId !== null))) throw credentialNeededAgain()
     // The saved header is opened only for a test. When it does not change, its sealed text stays the same.
     const header = change.header !== undefined ? change.header : change.url === undefined ? null : this.#headerOf(orgId, before)
     const { name, url, residency, priceUinr, timeoutMs } = before
-    const next = this.#checked({ name, url, residency, priceUinr, timeoutMs, ...change, header })
+    const next = this.#checked({ name, url, residency, priceUinr, timeoutMs, client: null, ...change, header })
     const isTested = change.header !== undefined || next.url !== url
-    const look = isTested ? passed(await this.#rated(orgId, () => this.#deps.looks.look(orgId, before.slug, next, signal))) : null
+    const tested = isTested ? await this.#tested(orgId, before.slug, next, signal) : null
+    const look = tested === null ? null : passed(tested.look)
     return this.#deps.controlLog.change(async tx => {
       const now = await locked(tx, orgId, id)
-      if (now.headerSealed !== before.headerSealed || now.url !== before.url) throw changedMeanwhile()
-      const kind = change.header === undefined ? (before.headerName === null ? 'none' : 'header') : kindOf(change.header)
+      if (!isSameCredential(now, before)) throw changedMeanwhile()
+      const kind = change.header === undefined ? before.authKind : kindOf(next)
       await tx.exec(changeToolServer, orgId, id, next.name, next.url, kind, next.residency, next.priceUinr, next.timeoutMs)
       if (change.header !== undefined) await this.#putHeader(tx, orgId, id, change.header)
+      const ended = change.header !== undefined && next.client === null ? await this.#deps.oauth.end(tx, orgId, id) : []
       if (isMoved) await tx.exec(withdrawApprovals, orgId, id)
-      const written = look === null ? null : await this.#deps.sync.write(tx, orgId, now, look)
-      const result = written === null ? null : { ok: true as const, changes: written.changes, leftOut: written.leftOut }
-      const news = [orgNews(orgId), ...(isTested ? [{ kind: toolServerChanged, ref: id }] : [])]
-      return { value: { server: await tx.one(findToolServer, orgId, id), result }, news }
+      const { result, news } = tested === null || look === null ? { result: null, news: [] } : await this.#keep(tx, orgId, now, { ...tested, look })
+      const all = [orgNews(orgId), ...(isTested ? [{ kind: toolServerChanged, ref: id }] : []), ...ended, ...news]
+      return { value: { server: await tx.one(findToolServer, orgId, id), result }, news: all }
     })
   }
 
@@ -168,8 +176,48 @@ export class ToolServers {
       await locked(tx, orgId, id)
       for (const statement of [deleteToolCredential, deletePins, deleteDefinitions]) await tx.exec(statement, orgId, id)
       await tx.exec(deleteToolServer, orgId, id, new Date(this.#deps.clock.nowMs()))
-      return { value: undefined, news: [orgNews(orgId), offNews(id)] }
+      const ended = await this.#deps.oauth.end(tx, orgId, id)
+      return { value: undefined, news: [orgNews(orgId), offNews(id), ...ended] }
     })
+  }
+
+  /**
+   * Tests a server: gets the token of its client, and reads its tools. A server to which people connect is read after the first owner or admin has connected,
+   * so its look has no tools and no era.
+   */
+  async #tested(orgId: number, slug: string, { url, header, client }: ServerParams, signal: CancelSignal): Promise<Tested> {
+    const { oauth, looks } = this.#deps
+    if (client === null) return { tried: null, look: await this.#rated(orgId, () => looks.look(orgId, slug, { url, header }, signal)) }
+    const tried = await this.#rated(orgId, async () => {
+      try {
+        return { ok: true as const, ...(await oauth.tried(url, client, signal)) }
+      } catch (error) {
+        const failure = failureIn(error)
+        if (failure === null) throw error
+        return { ok: false as const, error: 'issuer' as const, message: failure.message }
+      }
+    })
+    if (!tried.ok) return { tried: null, look: tried }
+    if (tried.token === null) return { tried, look: { ok: true, era: null, received: { tools: [], leftOut: [] } } }
+    const target = { url, header: bearerHeader(tried.token.access) }
+    return { tried, look: await this.#rated(orgId, () => looks.look(orgId, slug, target, signal)) }
+  }
+
+  /** Writes what a test found: the client, its first token, and the tools. */
+  async #keep(
+    tx: Tx,
+    orgId: number,
+    server: Pick<ToolServerRow, 'id' | 'slug'>,
+    { tried, look }: { readonly tried: TriedClient | null; readonly look: PassedLook },
+  ): Promise<{ result: SyncResult | null; news: readonly NewsItem[] }> {
+    const { oauth, sync } = this.#deps
+    const ofClient = tried === null ? [] : await oauth.write(tx, orgId, server.id, tried)
+    if (look.era === null) {
+      await tx.exec(noteSyncError, orgId, server.id, 'connection_required')
+      return { result: null, news: ofClient }
+    }
+    const { changes, leftOut, news } = await sync.write(tx, orgId, server, { ...look, era: look.era })
+    return { result: { ok: true, changes, leftOut }, news: [...ofClient, ...news] }
   }
 
   /** Makes one test and counts it against the organisation's rate of tests. A passed test does not count. */
@@ -199,7 +247,7 @@ export class ToolServers {
     const id = this.#deps.ids.uuidv7(nowMs)
     const { name, url, header, residency, priceUinr, timeoutMs } = params
     const times = [new Date(nowMs), new Date(nowMs + this.#deps.pauseMs)] as const
-    await tx.exec(insertToolServer, orgId, id, slug, name, url, kindOf(header), residency, priceUinr, timeoutMs, ...times)
+    await tx.exec(insertToolServer, orgId, id, slug, name, url, kindOf(params), residency, priceUinr, timeoutMs, ...times)
     await this.#putHeader(tx, orgId, id, header)
     return id
   }
@@ -227,13 +275,22 @@ async function locked(tx: Tx, orgId: number, id: string): Promise<SealedToolServ
   return tx.one(findToolServer, orgId, id)
 }
 
-const kindOf = (header: ToolCredential | null): 'none' | 'header' => (header === null ? 'none' : 'header')
+const kindOf = ({ header, client }: Pick<ServerParams, 'header' | 'client'>): AuthKind => client?.kind ?? (header === null ? 'none' : 'header')
+
+/** What a test found. The era null: the tools are read later, with the connection of a person. */
+type TestedLook = PassedLook | (Look & { ok: false })
+type PassedLook = Omit<Look & { ok: true }, 'era'> & { readonly era: (Look & { ok: true })['era'] | null }
+
+interface Tested {
+  readonly tried: TriedClient | null
+  readonly look: TestedLook
+}
 
 const orgNews = (orgId: number): NewsItem => ({ kind: orgToolsChanged, ref: String(orgId) })
 const offNews = (id: string): NewsItem => ({ kind: toolServerOff, ref: id })
 
 /** Throws `bad_request` with the reason when a server could not be read. */
-function passed(look: Look): Look & { ok: true } {
+function passed(look: TestedLook): PassedLook {
   if (look.ok) return look
   throw fail('bad_request', {
     message: `The server did not pass the test and nothing was saved: ${look.message}.`,
@@ -246,8 +303,8 @@ const changedMeanwhile = (): GatewayError =>
     message: 'Somebody else changed this server while it was tested. Look at it with GET /me/tool-servers, and send the change again.',
   })
 
-const headerNeededAgain = (): GatewayError =>
+const credentialNeededAgain = (): GatewayError =>
   fail('bad_request', {
     message:
-      '"url" names another server, and the header that was kept is only for the one before. Send "auth" with it: the header of the new server, or {"kind":"none"}.',
+      '"url" names another server or resource, and the credential that was kept is only for the one before. Send "auth" with it: the credential of the new server, or {"kind":"none"}.',
   })

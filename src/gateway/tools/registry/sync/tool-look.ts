@@ -6,7 +6,10 @@ import type { Upstreams, UpstreamTarget } from '../../upstream/upstream.ts'
 import { UpstreamError } from '../../upstream/upstream-error.ts'
 import { type Received, receivedTools } from '../definitions/received-tools.ts'
 
-/** Why a server could not be read. `too_many_tools`: it lists more than TOOLS_PER_SERVER. `credential`: its sealed header cannot be opened. */
+/**
+ * Why a server could not be read. `too_many_tools`: it lists more than TOOLS_PER_SERVER. `credential`: its sealed header cannot be opened. `issuer`: the
+ * issuer of its tokens gave none. `connection_required`: people connect with it, and no owner or admin has done that.
+ */
 export const lookErrors = [
   'unauthorized',
   'unavailable',
@@ -18,6 +21,8 @@ export const lookErrors = [
   'rpc',
   'too_many_tools',
   'credential',
+  'issuer',
+  'connection_required',
 ] as const
 export type LookError = (typeof lookErrors)[number]
 

@@ -3,14 +3,12 @@ import type { Db, Tx } from '../../../../platform/db/db.ts'
 import type { ControlLog, NewsItem } from '../../../../platform/db/db-control-log.ts'
 import { fail } from '../../../../platform/errors.ts'
 import type { CancelSignal } from '../../../../platform/loop/cancellation.ts'
-import type { Sealer } from '../../../../platform/security/secrets.ts'
 import type { Ids } from '../../../../platform/values/ids.ts'
 import type { AuditTrail } from '../../../audit/audit.ts'
 import { emit, eventId } from '../../../webhooks/events/events.ts'
-import type { ToolCredential } from '../callable-tool.ts'
+import type { ReadingCredentials } from '../../oauth/reading-credential.ts'
 import type { LeftOut } from '../definitions/received-tools.ts'
 import { findToolServer, lockToolServer, type SealedToolServerRow } from '../servers/tool-server-queries.ts'
-import { openCredential } from '../tool-credential.ts'
 import { orgToolsChanged } from '../tool-news.ts'
 import { type Seen, type ToolChange, writeSeen } from './seen-tools.ts'
 import { noteSync, noteSyncError } from './sync-queries.ts'
@@ -20,7 +18,7 @@ export interface ToolSyncDeps {
   readonly db: Db
   readonly clock: Clock
   readonly ids: Ids
-  readonly sealer: Sealer
+  readonly credentials: Pick<ReadingCredentials, 'of'>
   readonly controlLog: ControlLog
   readonly audit: Pick<AuditTrail, 'recordIn'>
   readonly looks: ToolLooks
@@ -49,11 +47,8 @@ export class ToolSync {
     const { db, looks } = this.#deps
     const server = await db.maybe(findToolServer, orgId, serverId)
     if (server === null) throw noToolServer()
-    const header = this.#headerOf(orgId, server)
-    const look: Look =
-      header === undefined
-        ? { ok: false, error: 'credential', message: 'its header cannot be opened any more: send "auth" again' }
-        : await looks.look(orgId, server.slug, { url: server.url, header }, signal)
+    const credential = await this.#deps.credentials.of(orgId, server, signal)
+    const look: Look = credential.ok ? await looks.look(orgId, server.slug, { url: server.url, header: credential.header }, signal) : credential
     if (look.ok) return this.#keep(orgId, server, look)
     await db.exec(noteSyncError, orgId, serverId, look.error)
     return look
@@ -79,7 +74,7 @@ export class ToolSync {
       if ((await tx.maybe(lockToolServer, orgId, server.id)) === null) throw noToolServer()
       const now = await tx.one(findToolServer, orgId, server.id)
       // The answer came from another address, or under another credential. The next sync asks the new one.
-      if (now.url !== server.url || now.headerSealed !== server.headerSealed) return { value: { ok: true, changes: [], leftOut: [] }, news: [] }
+      if (!isSameCredential(now, server)) return { value: { ok: true, changes: [], leftOut: [] }, news: [] }
       const { changes, leftOut, news } = await this.write(tx, orgId, server, look)
       return { value: { ok: true, changes, leftOut }, news }
     })
@@ -97,16 +92,11 @@ export class ToolSync {
     const target = [`tool_server=${id}`, ...Object.entries(counts).map(([name, number]) => `${name}=${number}`)].join(' ')
     await audit.recordIn(tx, { orgId, actor: 'system', act: 'noteToolChanges', target, sourceIp: null, requestId: null }, 'ok')
   }
-
-  /** Returns undefined when the header cannot be opened. */
-  #headerOf(orgId: number, server: SealedToolServerRow): ToolCredential | null | undefined {
-    try {
-      return openCredential(this.#deps.sealer, orgId, server)
-    } catch {
-      return undefined
-    }
-  }
 }
+
+/** Returns whether two states of a server have one address and one credential. */
+export const isSameCredential = (a: SealedToolServerRow, b: SealedToolServerRow): boolean =>
+  a.url === b.url && a.authKind === b.authKind && a.headerSealed === b.headerSealed && a.clientChangedAt?.getTime() === b.clientChangedAt?.getTime()
 
 /** The error for an id that is not a server of the organisation. */
 export const noToolServer = () => fail('not_found', { message: 'There is no such MCP server. GET /me/tool-servers lists those of this organisation.' })

@@ -1,0 +1,2 @@
+/** The path to which an issuer sends a person back. */
+export const callbackPath = '/me/tool-connections/callback'
