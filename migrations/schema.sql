@@ -72,6 +72,10 @@ create table agents (
   playground_user integer,
   playground_key integer,
   allowed_tools text[],
+  run_caps jsonb,
+  tpm_limit integer,
+  tool_rpm integer,
+  tool_daily integer,
   constraint agents_check CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
   constraint agents_depth_check CHECK (((depth >= 0) AND (depth <= 3))),
   constraint agents_max_concurrency_check CHECK ((max_concurrency > 0)),
@@ -82,6 +86,9 @@ create table agents (
   constraint agents_paused_by_check CHECK ((paused_by = ANY (ARRAY['agent'::text, 'member'::text, 'admin'::text]))),
   constraint agents_paused_by_depth_check CHECK ((paused_by_depth >= 0)),
   constraint agents_status_check CHECK ((status = ANY (ARRAY['active'::text, 'revoked'::text]))),
+  constraint agents_tool_daily_check CHECK ((tool_daily >= 1)),
+  constraint agents_tool_rpm_check CHECK ((tool_rpm >= 1)),
+  constraint agents_tpm_limit_check CHECK ((tpm_limit > 0)),
   constraint agents_created_by_user_fkey FOREIGN KEY (created_by_user) REFERENCES users(id),
   constraint agents_org_id_created_by_key_fkey FOREIGN KEY (org_id, created_by_key) REFERENCES api_keys(org_id, id),
   constraint agents_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
@@ -132,6 +139,10 @@ create table api_keys (
   rotated_at timestamp with time zone,
   idle_from timestamp with time zone,
   allowed_tools text[],
+  run_caps jsonb,
+  tpm_limit integer,
+  tool_rpm integer,
+  tool_daily integer,
   constraint api_keys_check CHECK ((enabled = (disabled_reason IS NULL))),
   constraint api_keys_daily_limit_check CHECK ((daily_limit >= 0)),
   constraint api_keys_disabled_reason_check CHECK ((disabled_reason = ANY (ARRAY['manual'::text, 'inactivity'::text]))),
@@ -145,6 +156,9 @@ create table api_keys (
   constraint api_keys_rpm_limit_check CHECK ((rpm_limit >= 0)),
   constraint api_keys_scope_check CHECK ((scope = ANY (ARRAY['full'::text, 'inference'::text]))),
   constraint api_keys_tier_check CHECK ((tier = ANY (ARRAY['trial'::text, 'standard'::text]))),
+  constraint api_keys_tool_daily_check CHECK ((tool_daily >= 1)),
+  constraint api_keys_tool_rpm_check CHECK ((tool_rpm >= 1)),
+  constraint api_keys_tpm_limit_check CHECK ((tpm_limit > 0)),
   constraint api_keys_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
   constraint api_keys_org_id_user_id_fkey FOREIGN KEY (org_id, user_id) REFERENCES org_members(org_id, user_id),
   constraint api_keys_org_id_workspace_id_fkey FOREIGN KEY (org_id, workspace_id) REFERENCES workspaces(org_id, id),
@@ -197,6 +211,7 @@ create table audit_log (
 );
 CREATE INDEX audit_log_at ON public.audit_log USING btree (at);
 CREATE INDEX audit_log_by_org ON public.audit_log USING btree (org_id, id);
+CREATE INDEX audit_log_of_tools ON public.audit_log USING btree (org_id, at, id) WHERE (act = ANY (ARRAY['approveTool'::text, 'blockTool'::text, 'noteToolChanges'::text]));
 
 create table beats (
   process_id bigint not null,
@@ -498,7 +513,7 @@ create table counters (
   warned_percent integer[] not null default '{}'::integer[],
   constraint counters_cap_check CHECK ((cap >= 0)),
   constraint counters_leased_check CHECK ((leased >= 0)),
-  constraint counters_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'prepaid'::text, 'rpm'::text, 'daily'::text, 'running'::text, 'budget'::text]))),
+  constraint counters_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'prepaid'::text, 'rpm'::text, 'tpm'::text, 'daily'::text, 'running'::text, 'budget'::text, 'run_spend'::text, 'run_calls'::text]))),
   constraint counters_scope_check CHECK ((scope = ANY (ARRAY['org'::text, 'team'::text, 'workspace'::text, 'member'::text, 'key'::text, 'agent'::text]))),
   constraint counters_spent_check CHECK ((spent >= 0)),
   constraint counters_pkey PRIMARY KEY (id),
@@ -903,6 +918,8 @@ create table orgs (
   domain text,
   created_by integer,
   credited_at timestamp with time zone,
+  display_currency text,
+  constraint orgs_display_currency_check CHECK ((display_currency ~ '^[A-Z]{3}$'::text)),
   constraint orgs_key_inactivity_days_check CHECK ((key_inactivity_days > 0)),
   constraint orgs_kind_check CHECK ((kind = ANY (ARRAY['personal'::text, 'team'::text]))),
   constraint orgs_name_check CHECK ((name <> ''::text)),
@@ -1082,6 +1099,24 @@ create table provider_keys (
   constraint provider_keys_pkey PRIMARY KEY (org_id, provider_id)
 );
 
+create table refused_calls (
+  org_id integer not null,
+  hour timestamp with time zone not null,
+  key_id integer not null,
+  agent_id integer not null,
+  error_name text not null,
+  scope text not null,
+  calls bigint not null,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  last_request_id text not null,
+  constraint refused_calls_error_name_check CHECK (((length(error_name) >= 1) AND (length(error_name) <= 64))),
+  constraint refused_calls_last_request_id_check CHECK ((length(last_request_id) <= 100)),
+  constraint refused_calls_scope_check CHECK ((length(scope) <= 16)),
+  constraint refused_calls_pkey PRIMARY KEY (org_id, hour, key_id, agent_id, error_name, scope)
+);
+CREATE INDEX refused_calls_by_hour ON public.refused_calls USING btree (hour);
+
 create table revoked_tokens (
   token_id text not null,
   org_id integer not null,
@@ -1143,6 +1178,16 @@ create table run_parts (
   constraint run_parts_pkey PRIMARY KEY (run_number, agent_id, model)
 ) with (fillfactor=80);
 
+create table run_subagents (
+  run_number bigint not null,
+  name text not null,
+  depth integer not null,
+  constraint run_subagents_depth_check CHECK ((depth >= 1)),
+  constraint run_subagents_name_check CHECK (((length(name) >= 1) AND (length(name) <= 300))),
+  constraint run_subagents_run_number_fkey FOREIGN KEY (run_number) REFERENCES runs(number) ON DELETE CASCADE,
+  constraint run_subagents_pkey PRIMARY KEY (run_number, name)
+);
+
 create table runs (
   number bigint not null generated always as identity,
   org_id integer not null,
@@ -1159,6 +1204,12 @@ create table runs (
   cached_tokens bigint not null,
   value_uinr bigint not null,
   cost_uinr bigint not null,
+  capped boolean not null default false,
+  asked_cost_uinr bigint,
+  asked_calls bigint,
+  set_caps jsonb,
+  constraint runs_asked_calls_check CHECK ((asked_calls > 0)),
+  constraint runs_asked_cost_uinr_check CHECK ((asked_cost_uinr > 0)),
   constraint runs_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint runs_owner_kind_check CHECK ((owner_kind = ANY (ARRAY['agent'::text, 'key'::text, 'others'::text]))),
   constraint runs_run_id_check CHECK (((length(run_id) >= 1) AND (length(run_id) <= 256))),
@@ -1168,8 +1219,10 @@ create table runs (
 ) with (fillfactor=80);
 CREATE INDEX runs_by_id ON public.runs USING btree (org_id, run_id);
 CREATE INDEX runs_by_last_day ON public.runs USING btree (last_day);
+CREATE INDEX runs_capped ON public.runs USING btree (last_day) WHERE capped;
 CREATE INDEX runs_newest ON public.runs USING btree (org_id, last_day, number);
 CREATE INDEX runs_of_owner_newest ON public.runs USING btree (org_id, owner_kind, owner_id, last_day, number);
+CREATE INDEX runs_with_own_caps ON public.runs USING btree (number) WHERE ((asked_cost_uinr IS NOT NULL) OR (asked_calls IS NOT NULL) OR (set_caps IS NOT NULL));
 
 create table schema_migrations (
   name text not null,
@@ -1244,6 +1297,42 @@ create table token_counts (
   constraint token_counts_pkey PRIMARY KEY (org_id, day, model, provider, residency)
 );
 
+create table tool_audit_heads (
+  org_id integer not null,
+  day date not null,
+  payload text not null,
+  key_id text not null,
+  signature text not null,
+  constraint tool_audit_heads_pkey PRIMARY KEY (org_id, day)
+);
+
+create table tool_connections (
+  id uuid not null,
+  org_id integer not null,
+  server_id uuid not null,
+  user_id integer,
+  issuer text not null,
+  resource text not null,
+  scopes text not null,
+  access_sealed text,
+  refresh_sealed text,
+  renew_at timestamp with time zone,
+  expires_at timestamp with time zone,
+  version integer not null default 1,
+  renewing_by uuid,
+  renewing_until timestamp with time zone,
+  needs_consent_since timestamp with time zone,
+  created_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint tool_connections_org_id_server_id_fkey FOREIGN KEY (org_id, server_id) REFERENCES tool_servers(org_id, id),
+  constraint tool_connections_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint tool_connections_pkey PRIMARY KEY (id)
+);
+CREATE INDEX tool_connections_ended ON public.tool_connections USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE INDEX tool_connections_list ON public.tool_connections USING btree (org_id, id) WHERE (ended_at IS NULL);
+CREATE UNIQUE INDEX tool_connections_of_org ON public.tool_connections USING btree (org_id, server_id) WHERE ((ended_at IS NULL) AND (user_id IS NULL));
+CREATE UNIQUE INDEX tool_connections_of_person ON public.tool_connections USING btree (org_id, server_id, user_id) WHERE ((ended_at IS NULL) AND (user_id IS NOT NULL));
+
 create table tool_definitions (
   id bigint not null generated always as identity,
   org_id integer not null,
@@ -1259,6 +1348,38 @@ create table tool_definitions (
   constraint tool_definitions_org_id_id_key UNIQUE (org_id, id),
   constraint tool_definitions_org_id_server_id_upstream_name_sha256_key UNIQUE (org_id, server_id, upstream_name, sha256)
 );
+
+create table tool_oauth_clients (
+  org_id integer not null,
+  server_id uuid not null,
+  client_id text not null,
+  secret_sealed text,
+  secret_mask text,
+  scopes text not null default ''::text,
+  issuer text not null,
+  changed_at timestamp with time zone not null,
+  constraint tool_oauth_clients_client_id_check CHECK ((client_id <> ''::text)),
+  constraint tool_oauth_clients_org_id_server_id_fkey FOREIGN KEY (org_id, server_id) REFERENCES tool_servers(org_id, id),
+  constraint tool_oauth_clients_pkey PRIMARY KEY (org_id, server_id)
+);
+
+create table tool_oauth_states (
+  state_hash bytea not null,
+  org_id integer not null,
+  server_id uuid not null,
+  user_id integer not null,
+  session_id text not null,
+  verifier_sealed text not null,
+  issuer text not null,
+  resource text not null,
+  expires_at timestamp with time zone not null,
+  constraint tool_oauth_states_state_hash_check CHECK ((length(state_hash) = 32)),
+  constraint tool_oauth_states_org_id_server_id_fkey FOREIGN KEY (org_id, server_id) REFERENCES tool_servers(org_id, id),
+  constraint tool_oauth_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint tool_oauth_states_pkey PRIMARY KEY (state_hash)
+);
+CREATE INDEX tool_oauth_states_of_person ON public.tool_oauth_states USING btree (org_id, user_id, expires_at);
+CREATE INDEX tool_oauth_states_old ON public.tool_oauth_states USING btree (expires_at);
 
 create table tool_pins (
   id integer not null generated by default as identity,
@@ -1313,7 +1434,7 @@ create table tool_servers (
   next_sync_at timestamp with time zone not null,
   created_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
-  constraint tool_servers_auth_kind_check CHECK ((auth_kind = ANY (ARRAY['none'::text, 'header'::text]))),
+  constraint tool_servers_auth_kind_check CHECK ((auth_kind = ANY (ARRAY['none'::text, 'header'::text, 'client_credentials'::text, 'oauth_user'::text]))),
   constraint tool_servers_era_check CHECK ((era = ANY (ARRAY['modern'::text, 'legacy'::text]))),
   constraint tool_servers_name_check CHECK ((name <> ''::text)),
   constraint tool_servers_price_uinr_check CHECK ((price_uinr >= 0)),
@@ -1488,12 +1609,14 @@ create table usage_events (
   tried text,
   run_id text,
   run_agent_id integer,
+  recorded_at timestamp with time zone not null default date_trunc('milliseconds'::text, now()),
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_pkey PRIMARY KEY (day, id)
 ) partition by RANGE (day);
 CREATE INDEX usage_events_by_request ON ONLY public.usage_events USING hash (request_id);
 CREATE INDEX usage_events_newest ON ONLY public.usage_events USING btree (org_id, day, id);
+CREATE INDEX usage_events_of_tools ON ONLY public.usage_events USING btree (org_id, recorded_at, id) WHERE (kind = 'tool'::text);
 
 create table usage_events_default (
   day date not null,
@@ -1530,11 +1653,13 @@ create table usage_events_default (
   tried text,
   run_id text,
   run_agent_id integer,
+  recorded_at timestamp with time zone not null default date_trunc('milliseconds'::text, now()),
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_default_pkey PRIMARY KEY (day, id)
 ) partition of usage_events DEFAULT;
 CREATE INDEX usage_events_default_org_id_day_id_idx ON public.usage_events_default USING btree (org_id, day, id);
+CREATE INDEX usage_events_default_org_id_recorded_at_id_idx ON public.usage_events_default USING btree (org_id, recorded_at, id) WHERE (kind = 'tool'::text);
 CREATE INDEX usage_events_default_request_id_idx ON public.usage_events_default USING hash (request_id);
 
 create table usage_hour_latencies (

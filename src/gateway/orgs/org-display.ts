@@ -1,5 +1,5 @@
-import { fail } from '../../platform/errors.ts'
 import type { DisplayRate, DisplayRates } from '../../platform/display-rate.ts'
+import { fail } from '../../platform/errors.ts'
 import type { Orgs } from './orgs.ts'
 
 export interface OrgDisplayDeps {

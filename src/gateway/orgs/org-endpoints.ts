@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import type { DisplayRate } from '../../platform/display-rate.ts'
 import { endpointOf } from '../../platform/endpoint.ts'
 import type { Principal } from '../../platform/security/principal.ts'
-import type { DisplayRate } from '../../platform/display-rate.ts'
 import type { Accounts, OwnOrg } from './accounts/account.ts'
 import { reader, signedIn } from './accounts/signed-in.ts'
 import type { OrgDisplay } from './org-display.ts'
