@@ -196,7 +196,13 @@ async function cuts({ gateways, headers, manage, registered }, upstreamUrl, { to
   for (let i = 0; i < toolSamples; i++) {
     const before = await waitsAt(upstreamUrl)
     const ends = gateways.map(({ url }) => waiting(url, headers, name))
-    while ((await waitsAt(upstreamUrl)) < before + ends.length) await pause(10)
+    // A call that fails early ends the run here.
+    const early = Promise.race(ends).then(() => Promise.reject(new Error('a call ended before its tool was blocked')))
+    const arrived = (async () => {
+      while ((await waitsAt(upstreamUrl)) < before + ends.length) await pause(10)
+    })()
+    early.catch(() => undefined)
+    await Promise.race([arrived, early])
     const startMs = performance.now()
     await manage('POST', `/me/tool-servers/${id}/tools/block`, { tools: [name] })
     for (const [index, atMs] of (await Promise.all(ends)).entries()) spentMs[index].push(atMs - startMs)
