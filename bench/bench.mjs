@@ -261,6 +261,6 @@ async function main() {
 }
 
 main().catch(error => {
-  say(`bench: ${error.message}`)
+  say(`bench: ${error.message}${error.cause instanceof Error ? `: ${error.cause.message}` : ''}`)
   process.exitCode = 1
 })

@@ -24,7 +24,11 @@ const resultOf = method => {
   return method === 'tools/call' ? { content } : {}
 }
 
+/** Calls of `wait` that arrived. GET answers with this number. */
+let waits = 0
+
 const server = createServer({ keepAliveTimeout: 600_000 }, (request, response) => {
+  if (request.method === 'GET') return void response.end(String(waits))
   const parts = []
   request.on('data', part => parts.push(part))
   request.on('end', () => {
@@ -37,7 +41,8 @@ const server = createServer({ keepAliveTimeout: 600_000 }, (request, response) =
     if (method !== 'tools/call') answer()
     else if (request.url.startsWith('/bad')) response.writeHead(500).end()
     else if (params.name === 'slow') setTimeout(answer, slowMs)
-    else if (params.name !== 'wait') answer()
+    else if (params.name === 'wait') waits += 1
+    else answer()
   })
 })
 server.listen({ port: 0, host: '127.0.0.1', backlog: 4096 }, () => console.log(`listening ${server.address().port}`))

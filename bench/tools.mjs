@@ -49,7 +49,7 @@ export async function measureTools({ folder, databaseUrl, options, say }) {
       ...(await calls({ gateway, direct, upstream, options, databaseUrl, say })),
       ...(await slow({ gateway, upstream, options, say })),
       ...(await lists(org, options, say)),
-      ...(await cuts(org, options, say)),
+      ...(await cuts(org, upstreamUrl, options, say)),
       ...(await refusals(org, options, say)),
     }
     return { found, failures: [...gateway.failures, ...direct.failures] }
@@ -189,16 +189,23 @@ async function lists({ gateways: [{ url }], headers }, { toolSamples }, say) {
 }
 
 /** Begins a call of `wait` at both processes, and blocks the tool at the first. Measures from the request of the block to the end of each call. */
-async function cuts({ gateways, headers, manage, registered }, { toolSamples }, say) {
+async function cuts({ gateways, headers, manage, registered }, upstreamUrl, { toolSamples }, say) {
   const { id, hashes } = registered.get('s00')
   const name = 's00__wait'
   const spentMs = gateways.map(() => [])
   for (let i = 0; i < toolSamples; i++) {
-    const ends = await Promise.all(gateways.map(({ url }) => waiting(url, headers, name)))
+    const before = await waitsAt(upstreamUrl)
+    const ends = gateways.map(({ url }) => waiting(url, headers, name))
+    // A call that fails early ends the run here.
+    const early = Promise.race(ends).then(() => Promise.reject(new Error('a call ended before its tool was blocked')))
+    const arrived = (async () => {
+      while ((await waitsAt(upstreamUrl)) < before + ends.length) await pause(10)
+    })()
+    early.catch(() => undefined)
+    await Promise.race([arrived, early])
     const startMs = performance.now()
-    const ended = ends.map(end => end())
     await manage('POST', `/me/tool-servers/${id}/tools/block`, { tools: [name] })
-    for (const [index, atMs] of (await Promise.all(ended)).entries()) spentMs[index].push(atMs - startMs)
+    for (const [index, atMs] of (await Promise.all(ends)).entries()) spentMs[index].push(atMs - startMs)
     await manage('POST', `/me/tool-servers/${id}/tools/approve`, { tools: [{ name, hash: hashes.get(name) }] })
     for (const { url } of gateways) await callable(url, headers, name)
   }
@@ -207,17 +214,15 @@ async function cuts({ gateways, headers, manage, registered }, { toolSamples }, 
   return { cutHereP99Ms: here.p99, cutThereP99Ms: there.p99 }
 }
 
-/** Begins a call that waits. Resolves with a function that returns when the call has ended. */
+/** Returns the number of calls of `wait` that the server has received. */
+const waitsAt = async url => Number(await (await fetch(url)).text())
+
+/** Makes a call that waits. Resolves with the time at which it was cut. */
 async function waiting(url, headers, name) {
-  const reply = fetch(`${url}/v1/tools/${name}/call`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: '{}' })
-  const ended = reply.then(async response => {
-    const text = await response.text()
-    if (!text.includes('tool_blocked')) throw new Error(`the call ended without the reason: ${response.status} ${text.slice(0, 300)}`)
-    return performance.now()
-  })
-  // The server never answers, so nothing says when it has the call.
-  await pause(50)
-  return () => ended
+  const response = await fetch(`${url}/v1/tools/${name}/call`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: '{}' })
+  const text = await response.text()
+  if (!text.includes('tool_blocked')) throw new Error(`the call ended without the reason: ${response.status} ${text.slice(0, 300)}`)
+  return performance.now()
 }
 
 async function callable(url, headers, name) {
