@@ -8,10 +8,10 @@ import type { ServerCircuits } from '../calls/server-circuits.ts'
 import type { ToolCallContext, ToolCallerContext, ToolCalls } from '../calls/tool-calls.ts'
 import { toolServerOwner } from '../calls/tool-cuts.ts'
 import type { OrgTools, ToolCatalog, ToolCredential } from '../registry/callable-tool.ts'
-import type { ServerRead } from './read-request.ts'
 import type { Upstreams } from '../upstream/upstream.ts'
 import { findMountedServer, type MountedServer } from './mount-queries.ts'
 import { readFailure } from './read-failure.ts'
+import type { ServerRead } from './read-request.ts'
 
 export interface ServerReadsDeps {
   readonly db: Db
