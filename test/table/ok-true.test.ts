@@ -20,6 +20,7 @@ const others: Readonly<Record<string, string>> = {
   'POST /oauth/introspect': 'the form of OAuth',
   'POST /oauth/revoke': 'the form of OAuth',
   'POST /v1/tools/{name}/call': 'the result of the tool is the answer',
+  'POST /v1/tool-servers/{slug}/prompts/{name}': 'changes nothing',
 }
 
 const changing = bindingsOf(endpointTable).filter(({ at, row }) => !at.startsWith('GET ') && row.inference !== true)
