@@ -4,6 +4,7 @@ import { cutToolCalls } from '../../gateway/tools/calls/tool-cuts.ts'
 import { ServerReads } from '../../gateway/tools/mounts/server-reads.ts'
 import type { ToolCatalog } from '../../gateway/tools/registry/callable-tool.ts'
 import { createToolRegistry, type ToolRegistry } from '../../gateway/tools/registry/create-tool-registry.ts'
+import { ToolSearch } from '../../gateway/tools/search/tool-search.ts'
 import { createUpstreams, type Upstreams } from '../../gateway/tools/upstream/upstream.ts'
 import { version } from '../../version.ts'
 import type { AppParts } from '../parts.ts'
@@ -38,6 +39,7 @@ function toolCallsOf(parts: AppParts, upstreams: Upstreams, circuits: ServerCirc
     catalog,
     upstreams,
     circuits,
+    search: new ToolSearch(parts.heavyTurns),
     limits,
     inflight,
     isOn: config.TOOL_GATEWAY,

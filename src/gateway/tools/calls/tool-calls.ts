@@ -8,7 +8,7 @@ import type { Ids } from '../../../platform/values/ids.ts'
 import type { Limits, Permit } from '../../limits/engine/admission.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
 import type { CallableTool, OrgTools, ToolCatalog } from '../registry/callable-tool.ts'
-import { ToolSearch } from '../search/tool-search.ts'
+import type { ToolSearch } from '../search/tool-search.ts'
 import type { Progress } from '../upstream/tool-call.ts'
 import type { Upstreams } from '../upstream/upstream.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
@@ -35,6 +35,7 @@ export interface ToolCallsDeps {
   readonly catalog: ToolCatalog
   readonly upstreams: Upstreams
   readonly circuits: ServerCircuits
+  readonly search: ToolSearch
   readonly limits: Pick<Limits<UsageEvent>, 'admit'>
   readonly inflight: Inflight
   /** The setting TOOL_GATEWAY. */
@@ -68,7 +69,6 @@ interface Bound {
 export class ToolCalls {
   readonly #deps: ToolCallsDeps
   readonly #arguments = new ToolArguments()
-  readonly #search = new ToolSearch()
 
   constructor(deps: ToolCallsDeps) {
     this.#deps = deps
@@ -103,7 +103,7 @@ export class ToolCalls {
   /** Returns at most `limit` tools that the caller may call and that fit the query, best first. No server is asked. */
   async search(context: ToolCallContext, query: string, limit: number): Promise<readonly CallableTool[]> {
     const { allows, principal } = await this.#bound(context)
-    return this.#search.find(await this.#toolsOf(principal.orgId), query, limit, ({ publicName }) => allows(publicName))
+    return this.#deps.search.find(principal.orgId, await this.#toolsOf(principal.orgId), query, limit, ({ publicName }) => allows(publicName))
   }
 
   /** Returns a tool that the caller may call. Throws `tool_not_found` for every other name. */
