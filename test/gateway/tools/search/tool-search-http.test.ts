@@ -20,7 +20,7 @@ beforeAll(async () => {
   for (const [at, { slug }] of many.entries()) await register(app, slug, servers[at]?.url ?? '')
   await register(app, 'work', work.url, { price_inr_per_call: 2 })
   everything = await agentWith([...many.map(({ slug }) => `${slug}__*`), 'work__*'])
-}, 60_000)
+}, 120_000)
 afterAll(async () => {
   await app.stop()
   await Promise.all([work, ...servers].map(server => server.close()))
