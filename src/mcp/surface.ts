@@ -32,6 +32,8 @@ export interface Questions {
 export interface Asked {
   /** Returns whether the client answers questions of this kind. Asking a client that does not answer them ends the call with -32021. */
   can(kind: QuestionKind): boolean
+  /** The modes of elicitation that the client declares. */
+  readonly modes: { readonly form: boolean; readonly url: boolean }
   /** The client's answers to the questions of the last round, by their names. They are not checked. */
   readonly answers: Readonly<Record<string, unknown>> | undefined
   /** The state that was sent with those questions. The client may have changed it. */

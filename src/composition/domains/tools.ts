@@ -1,6 +1,7 @@
 import { ServerCircuits } from '../../gateway/tools/calls/server-circuits.ts'
 import { ToolCalls } from '../../gateway/tools/calls/tool-calls.ts'
 import { cutToolCalls } from '../../gateway/tools/calls/tool-cuts.ts'
+import { ToolQuestions } from '../../gateway/tools/calls/tool-questions.ts'
 import { ServerReads } from '../../gateway/tools/mounts/server-reads.ts'
 import type { ToolCatalog } from '../../gateway/tools/registry/callable-tool.ts'
 import { createToolRegistry, type ToolRegistry } from '../../gateway/tools/registry/create-tool-registry.ts'
@@ -40,6 +41,7 @@ function toolCallsOf(parts: AppParts, upstreams: Upstreams, circuits: ServerCirc
     upstreams,
     circuits,
     search: new ToolSearch(parts.heavyTurns),
+    questions: new ToolQuestions(parts.sealer, clock, () => ids.uuidv7(clock.nowMs())),
     limits,
     inflight,
     isOn: config.TOOL_GATEWAY,

@@ -130,7 +130,18 @@ const declaring = z.object({ [CLIENT_CAPABILITIES_META_KEY]: z.record(z.string()
 /** Returns the kinds of questions that the client of a request can answer, and its answers to the questions of the last round. */
 function askedOf({ mcpReq }: ServerContext): Asked {
   const declared = declaring.safeParse(mcpReq.envelope).data?.[CLIENT_CAPABILITIES_META_KEY]
-  return { can: kind => declared?.[kind] !== undefined, answers: mcpReq.inputResponses, state: mcpReq.requestState<string>() }
+  return {
+    can: kind => declared?.[kind] !== undefined,
+    modes: modesOf(declared?.['elicitation']),
+    answers: mcpReq.inputResponses,
+    state: mcpReq.requestState<string>(),
+  }
+}
+
+/** Returns the modes that a client declares. An empty object means forms. */
+function modesOf(declared: unknown): Asked['modes'] {
+  if (typeof declared !== 'object' || declared === null) return { form: false, url: false }
+  return { form: 'form' in declared || Object.keys(declared).length === 0, url: 'url' in declared }
 }
 
 /** Returns the answer, or the questions in the form of the SDK. The SDK checks whether the client declares this kind of question. */

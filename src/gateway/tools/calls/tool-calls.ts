@@ -9,7 +9,7 @@ import type { Limits, Permit } from '../../limits/engine/admission.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
 import type { CallableTool, OrgTools, ToolCatalog } from '../registry/callable-tool.ts'
 import type { ToolSearch } from '../search/tool-search.ts'
-import type { Progress } from '../upstream/tool-call.ts'
+import type { CallToolResult, Progress, SentAnswers, ServerQuestions } from '../upstream/tool-call.ts'
 import type { Upstreams } from '../upstream/upstream.ts'
 import { UpstreamError } from '../upstream/upstream-error.ts'
 import { allowanceOf, type ToolAllowance } from './allowance.ts'
@@ -18,6 +18,7 @@ import { ToolArguments } from './tool-arguments.ts'
 import { ToolCharge } from './tool-charge.ts'
 import { toolOwner, toolServerOwner } from './tool-cuts.ts'
 import { toolFailure } from './tool-failure.ts'
+import type { AskedClient, ToolQuestion, ToolQuestions } from './tool-questions.ts'
 import { markedResult, type ToolAnswer } from './tool-result.ts'
 
 /** A registered agent that `x-br-agent-id` names, with the rules of the agent and of all agents above it. */
@@ -35,6 +36,7 @@ export interface ToolCallsDeps {
   readonly catalog: ToolCatalog
   readonly upstreams: Upstreams
   readonly circuits: ServerCircuits
+  readonly questions: ToolQuestions
   readonly search: ToolSearch
   readonly limits: Pick<Limits<UsageEvent>, 'admit'>
   readonly inflight: Inflight
@@ -50,6 +52,8 @@ export interface ToolCallsDeps {
 /** The part of a call that tools need. */
 export type ToolCallContext = Pick<Call<Principal>, 'principal' | 'agentLabel' | 'signal' | 'requestId'> & {
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** What the client can be asked. Left out: nothing. */
+  readonly asked?: AskedClient | undefined
 }
 
 /** The part of a call that says who calls. */
@@ -116,8 +120,8 @@ export class ToolCalls {
    * Calls a tool once. Throws `tool_not_found`, `bad_request` for arguments that the approved schema refuses, the refusals of budgets and limits, and the
    * failures of the server.
    */
-  async call(context: ToolCallContext, name: string, args: Readonly<Record<string, unknown>>): Promise<ToolAnswer> {
-    const { clock, circuits } = this.#deps
+  async call(context: ToolCallContext, name: string, args: Readonly<Record<string, unknown>>): Promise<ToolAnswer | ToolQuestion> {
+    const { clock, circuits, questions } = this.#deps
     const startedAtMs = clock.monotonicMs()
     const bound = await this.#bound(context)
     const tools = await this.#toolsOf(bound.principal.orgId)
@@ -135,9 +139,13 @@ export class ToolCalls {
     try {
       await this.#confirm(bound, tool)
       cut.signal.throwIfAborted()
+      const owner = { principal, tool, args }
+      const asked = context.asked === undefined ? null : questions.answersFor(context.asked, owner)
       await charge.open()
       const target = { url: tool.url, header: credential, timeoutMs: tool.timeoutMs }
-      return await this.#dial({ tool, args, target, circuit, charge, signal: cut.signal, onProgress: context.onProgress })
+      const said = await this.#dial({ tool, args, target, circuit, charge, signal: cut.signal, onProgress: context.onProgress, asked })
+      if (!('requests' in said)) return markedResult(said, tool)
+      return questions.passedOn(said, context.asked ?? noClient, owner)
     } finally {
       // A call that was not settled never came to its dial.
       charge.release()
@@ -145,14 +153,14 @@ export class ToolCalls {
     }
   }
 
-  async #dial({ tool, args, target, circuit, charge, signal, onProgress }: Dial): Promise<ToolAnswer> {
+  async #dial({ tool, args, target, circuit, charge, signal, onProgress, asked }: Dial): Promise<CallToolResult | ServerQuestions> {
     const { upstreams, circuits, maxResultBytes } = this.#deps
     try {
-      const options = { signal, onProgress, maxResultBytes, inputSchema: tool.definition['inputSchema'] }
+      const options = { signal, onProgress, maxResultBytes, inputSchema: tool.definition['inputSchema'], asked }
       const result = await upstreams.callTool(target, tool.upstreamName, args, options)
       circuits.succeeded(circuit)
-      await charge.settle(true, result.isError === true ? 'failed' : 'ok', 200)
-      return markedResult(result, tool)
+      await charge.settle(true, 'isError' in result && result.isError === true ? 'failed' : 'ok', 200)
+      return result
     } catch (thrown) {
       const { error, outcome, status, isOfServer } = toolFailure(thrown, maxResultBytes)
       if (isOfServer) circuits.failed(circuit)
@@ -268,7 +276,11 @@ interface Dial {
   readonly charge: ToolCharge
   readonly signal: Cancellation
   readonly onProgress: ToolCallContext['onProgress']
+  readonly asked: SentAnswers | null
 }
+
+/** A client that cannot be asked. */
+const noClient: AskedClient = { modes: { form: false, url: false }, answers: undefined, state: undefined }
 
 /** Unknown names and names that the caller may not use get the same error, so that no name can be guessed. */
 const unknownTool = () => fail('tool_not_found')

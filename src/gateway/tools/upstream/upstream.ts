@@ -7,7 +7,7 @@ import { listedTools } from './definition-pages.ts'
 import { type Era, EraMemory } from './era-memory.ts'
 import { runExchange } from './run-exchange.ts'
 import { masked, maskedText, secretsOf } from './secret-mask.ts'
-import { type CallToolResult, calledTool, type Progress } from './tool-call.ts'
+import { type CallToolResult, calledTool, type Progress, type SentAnswers, type ServerQuestions } from './tool-call.ts'
 import { UpstreamError } from './upstream-error.ts'
 import type { UpstreamTarget } from './upstream-target.ts'
 
@@ -17,6 +17,8 @@ export interface CallOptions {
   readonly signal: CancelSignal
   /** Gets each progress note of the server. Absent when nobody wants them; the server is then not asked for any. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** What the client of the call can be asked, and its answers. When it is left out, a server that asks fails. */
+  readonly asked?: SentAnswers | null
   /** The most bytes of the result, as JSON. */
   readonly maxResultBytes: number
   /** The schema of the arguments. Members with `x-mcp-header` go into headers too, as a server of 2026-07-28 requires. */
@@ -30,7 +32,13 @@ export interface Upstreams {
    */
   listTools(target: UpstreamTarget, signal: CancelSignal): Promise<{ era: Era; tools: ListedTool[] }>
   /** Calls a tool once. Nothing is sent a second time. Throws UpstreamError, whose `isSent` says whether bytes of the call may have left. */
-  callTool(target: UpstreamTarget, name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<CallToolResult>
+  callTool(
+    target: UpstreamTarget,
+    name: string,
+    args: Readonly<Record<string, unknown>>,
+    options: CallOptions & { readonly asked?: null },
+  ): Promise<CallToolResult>
+  callTool(target: UpstreamTarget, name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<CallToolResult | ServerQuestions>
   /** Reads resources or prompts. Nothing is kept. Throws UpstreamError. */
   read(target: UpstreamTarget, read: ServerRead, signal: CancelSignal): Promise<Record<string, unknown>>
 }
@@ -58,13 +66,19 @@ export function createUpstreams(deps: UpstreamsDeps): Upstreams {
       const { era, value } = await hidden(secrets, () => runExchange(exchange, listedTools))
       return { era, tools: masked(value, secrets) }
     },
-    async callTool(target, name, args, { signal, onProgress, maxResultBytes, inputSchema }) {
+    callTool: (async (
+      target: UpstreamTarget,
+      name: string,
+      args: Readonly<Record<string, unknown>>,
+      { signal, onProgress, maxResultBytes, inputSchema, asked = null }: CallOptions,
+    ) => {
       const secrets = secretsOf(target.header)
       const exchange = { ...deps, eras, target, signal, maxBytes: maxResultBytes + besideResultBytes }
-      const call = { name, args, inputSchema, onProgress: onProgress && ((progress: Progress) => onProgress(masked(progress, secrets))), maxResultBytes }
+      const call = { name, args, inputSchema, onProgress: onProgress && ((progress: Progress) => onProgress(masked(progress, secrets))), asked, maxResultBytes }
       const { value } = await hidden(secrets, () => runExchange(exchange, (client, options) => calledTool(client, call, options)))
       return masked(value, secrets)
-    },
+      // Without `asked`, a server cannot ask.
+    }) as Upstreams['callTool'],
     async read(target, read, signal) {
       const secrets = secretsOf(target.header)
       const exchange = { ...deps, eras, target, signal, maxBytes: read.maxResultBytes + besideResultBytes }

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { fail } from '../../../platform/errors.ts'
 import { type BearerPrincipal, mayCall } from '../../../platform/security/principal.ts'
 import type { McpRows } from '../../mcp-rows.ts'
-import type { ToolAnswer, ToolEntry } from '../../surface.ts'
-import { issuesText, type ToolCall, type ToolProgress } from '../toolbox/tool.ts'
-import type { UpstreamTools } from '../toolbox/upstream-tools.ts'
+import type { Questions, ToolAnswer, ToolEntry } from '../../surface.ts'
+import { issuesText, type ToolCall } from '../toolbox/tool.ts'
+import type { AskedRun, UpstreamTools } from '../toolbox/upstream-tools.ts'
 
 /** The name of the tool that calls other tools. */
 export const toolsCallName = 'tools_call'
@@ -44,9 +44,9 @@ export class ToolsCall {
   }
 
   /** Calls the named tool. Throws GatewayError, also for an unknown name, because a model can correct that. */
-  run(given: unknown, call: ToolCall, report: ((progress: ToolProgress) => void) | null): Promise<ToolAnswer> {
+  run(given: unknown, call: ToolCall, run: AskedRun): Promise<ToolAnswer | Questions> {
     const parsed = args.safeParse(given ?? {})
     if (!parsed.success) throw fail('bad_request', { message: `Arguments of ${toolsCallName}: ${issuesText(parsed.error)}.` })
-    return this.#upstream.call(parsed.data.name, parsed.data.arguments, call, report)
+    return this.#upstream.call(parsed.data.name, parsed.data.arguments, call, run)
   }
 }

@@ -6,10 +6,10 @@ import { abortSignalOf } from '../../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../../platform/loop/inflight.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import { traceFields } from '../../../platform/observe/tracing.ts'
-import { SurfaceError, type ToolAnswer, type ToolEntry, type ToolRun, type ToolSurface } from '../../surface.ts'
+import { type Questions, SurfaceError, type ToolAnswer, type ToolEntry, type ToolRun, type ToolSurface } from '../../surface.ts'
 import { revokedEvidence } from '../chat/chat-stream.ts'
 import { type ToolsCall, toolsCallName } from '../servers/tools-call.ts'
-import type { ContentBlock, Tool, ToolCall, ToolProgress, ToolResult, Toolset } from './tool.ts'
+import type { ContentBlock, Tool, ToolCall, ToolResult, Toolset } from './tool.ts'
 import { BrokenAnswer, RelayedRefusal, toolError } from './tool-errors.ts'
 import { type ListedTool, listedTool } from './tool-schema.ts'
 import type { ToolWatch } from './tool-watch.ts'
@@ -111,10 +111,10 @@ export class Toolbox implements ToolSurface {
   }
 
   /** Runs a tool that `has()` knows. A failure is a result with `isError`, never an exception. */
-  async run(name: string, args: unknown, run: ToolRun): Promise<ToolReply | ToolAnswer> {
+  async run(name: string, args: unknown, run: ToolRun): Promise<ToolReply | ToolAnswer | Questions> {
     const { upstream, toolsCall } = this.#deps
-    if (upstream?.covers(name)) return this.#runUpstream(run, (call, report) => upstream.run(name, args, call, report, this.unknown(name)))
-    if (toolsCall !== undefined && this.#isToolsCall(name)) return this.#runUpstream(run, (call, report) => toolsCall.run(args, call, report))
+    if (upstream?.covers(name)) return this.#runUpstream(run, call => upstream.run(name, args, call, run, this.unknown(name)))
+    if (toolsCall !== undefined && this.#isToolsCall(name)) return this.#runUpstream(run, call => toolsCall.run(args, call, run))
     return this.#runOwn(name, args, run)
   }
 
@@ -127,16 +127,13 @@ export class Toolbox implements ToolSurface {
   }
 
   /** Throws SurfaceError where `work` does. Another failure is a result without structured content, which would have to match the tool's schema. */
-  async #runUpstream(
-    { signal, report }: ToolRun,
-    work: (call: ToolCall, report: ((progress: ToolProgress) => void) | null) => Promise<ToolAnswer>,
-  ): Promise<ToolAnswer> {
+  async #runUpstream({ signal }: ToolRun, work: (call: ToolCall) => Promise<ToolAnswer | Questions>): Promise<ToolAnswer | Questions> {
     const watched = this.#deps.watch?.begin(upstreamLabel, this.#call)
     this.#running++
     try {
       const call: ToolCall = { ...this.#call, ...watched?.below, signal: AbortSignal.any([signal, abortSignalOf(this.#call.signal)]) }
       call.signal.throwIfAborted()
-      const answer = await work(call, report)
+      const answer = await work(call)
       watched?.end(true)
       return answer
     } catch (thrown) {

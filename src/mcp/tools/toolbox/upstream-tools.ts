@@ -2,9 +2,12 @@ import type { RowInvoker } from '../../../gateway/http/rows/row-invoker.ts'
 import { GatewayError } from '../../../platform/errors.ts'
 import { mayCall } from '../../../platform/security/principal.ts'
 import type { McpRows } from '../../mcp-rows.ts'
-import { SurfaceError, type ToolAnswer, type ToolEntry } from '../../surface.ts'
-import { jsonOf, type ToolCall, type ToolProgress } from './tool.ts'
+import { type Questions, SurfaceError, type ToolAnswer, type ToolEntry, type ToolRun } from '../../surface.ts'
+import { jsonOf, type ToolCall } from './tool.ts'
 import type { ToolServers } from './toolset-choice.ts'
+
+/** What a call of a tool needs of its run. */
+export type AskedRun = Pick<ToolRun, 'report' | 'asked'>
 
 /** One page of tools/list. */
 export interface ToolEntries {
@@ -57,24 +60,26 @@ export class UpstreamTools {
   }
 
   /** Calls a tool. Throws SurfaceError with `unknown` for a name that the caller may not call, as for a name that does not exist. */
-  async run(name: string, args: unknown, call: ToolCall, report: ((progress: ToolProgress) => void) | null, unknown: string): Promise<ToolAnswer> {
+  async run(name: string, args: unknown, call: ToolCall, run: AskedRun, unknown: string): Promise<ToolAnswer | Questions> {
     try {
-      return await this.call(name, args, call, report)
+      return await this.call(name, args, call, run)
     } catch (error) {
       if (error instanceof GatewayError && error.errorName === 'tool_not_found') throw unknownTool(unknown)
       throw error
     }
   }
 
-  /** Calls a tool by its row. Throws GatewayError. */
-  async call(name: string, args: unknown, call: ToolCall, report: ((progress: ToolProgress) => void) | null): Promise<ToolAnswer> {
+  /** Calls a tool by its row. Returns the questions of its server when the client can be asked. Throws GatewayError. */
+  async call(name: string, args: unknown, call: ToolCall, { report, asked }: AskedRun): Promise<ToolAnswer | Questions> {
     const onProgress =
       report === null
         ? {}
         : { onProgress: ({ progress, total, message = '' }: Noted) => report({ progress, message, ...(total === undefined ? {} : { total }) }) }
-    const value = await this.#invoker.call(this.#rows.callTool, { path: { name }, body: { arguments: objectOf(args) } }, { ...call, ...onProgress })
+    const asking = asked?.can('elicitation') ? { asked: { modes: asked.modes, answers: asked.answers, state: asked.state } } : {}
+    const input = { path: { name }, body: { arguments: objectOf(args) } }
+    const value = await this.#invoker.call(this.#rows.callTool, input, { ...call, ...onProgress, ...asking })
     // The structured content of a server may be any JSON value. The era of the client decides what becomes of it.
-    return { ...(jsonOf(value) as ToolAnswer) }
+    return { ...(jsonOf(value) as ToolAnswer | Questions) }
   }
 }
 
