@@ -258,11 +258,11 @@ describe('caps of runs', () => {
   })
 
   test('the caps of a key lower those of the runs of an agent that it calls for', async () => {
-    const { key, keyId } = await app.newKey()
+    const made = (await app.call('POST', '/me/keys', { name: 'capped key', run: { max_calls: 2 } }, { cookie })).json
+    expect(made.run).toMatchObject({ max_calls: 2, max_cost_inr: null, required: false })
     const { id } = await app.newAgent('called by a capped key')
     await app.call('PATCH', `/v1/me/agents/${id}`, { run: { max_calls: 10 } })
-    await app.call('PATCH', `/me/keys/${keyId}`, { run: { max_calls: 2 } }, { cookie })
-    const caller = { token: key, headers: { 'x-br-agent-id': String(id) } }
+    const caller = { token: made.key, headers: { 'x-br-agent-id': String(id) } }
     expect(left(await chat(caller, 'both'))).toEqual(['1', null])
     expect(left(await chat(caller, 'both'))).toEqual(['0', null])
     expect(said(await chat(caller, 'both'))).toEqual([429, 'run_calls_exceeded'])
