@@ -54,6 +54,8 @@ const exceptions: Readonly<Record<string, string>> = {
   'usage.delete_old_caller_hours': 'sweep of what is too old in all organisations',
   'usage.delete_old_hour_latencies': 'sweep of what is too old in all organisations',
   'usage.add_to_runs': 'flush of one process over all organisations, by the keys of its runs',
+  'limits.violations_of_run_counters': 'for the doctor, over the whole installation',
+  'limits.violations_of_run_sums': 'for the doctor, over the whole installation',
   'usage.set_run_caps': 'by the row of a run that the transaction has locked',
   'usage.find_runs_with_caps': 'a starting process must know the runs with caps of all organisations',
   'usage.find_resting_runs': 'sweep of what is too old in all organisations',

@@ -26,6 +26,10 @@ interface Run extends Figures {
 }
 
 interface WholeRun extends Run {
+  readonly max_cost_inr: number | null
+  readonly max_calls: number | null
+  readonly max_minutes: number | null
+  readonly max_subagents: number | null
   readonly by_model: readonly (Figures & { readonly model: string })[]
   readonly by_agent: readonly (Figures & { readonly agent_id: number | null; readonly agent_name: string | null })[]
 }
@@ -160,6 +164,7 @@ async function showOne({ client }: CalledGateway, id: string, flags: OwnerFlags)
     cached: run.cached_share === null ? '-' : `${Math.round(run.cached_share * 1000) / 10} % of the tokens in`,
     cost: `₹${cost}`,
     value: `₹${value}`,
+    caps: capsOf(run),
   })
   printLine('')
   printParts(
@@ -171,6 +176,16 @@ async function showOne({ client }: CalledGateway, id: string, flags: OwnerFlags)
     'AGENT',
     run.by_agent.map(part => ({ ...part, what: part.agent_id === null ? '(no agent)' : `${part.agent_name ?? '?'} (id ${part.agent_id})` })),
   )
+}
+
+function capsOf({ max_cost_inr: cost, max_calls: calls, max_minutes: minutes, max_subagents: subagents }: WholeRun): string {
+  const caps = [
+    ...(cost === null ? [] : [`cost ₹${rupees([cost])[0]}`]),
+    ...(calls === null ? [] : [`calls ${calls}`]),
+    ...(minutes === null ? [] : [`minutes ${minutes}`]),
+    ...(subagents === null ? [] : [`sub-agents ${subagents}`]),
+  ]
+  return caps.length === 0 ? 'none' : caps.join(', ')
 }
 
 function printParts(head: string, parts: readonly (Figures & { readonly what: string })[]): void {

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../../../platform/clock.ts'
 import { DatabaseUnavailableError, type Db } from '../../../platform/db/db.ts'
-import { type CounterAsk, ensureRows } from './counters/counter-rows.ts'
+import { type CounterAsk, ensureRows, withoutRow } from './counters/counter-rows.ts'
 import { type Counter, type CounterTable, isMoney, isSpend } from './counters/counter-state.ts'
 import type { ProcessRegistry } from './processes.ts'
 import { acquire, type CounterRow, findEvidence, findOwnLeases, notify, setLimitCap, syncCaps } from './queries.ts'
@@ -255,8 +255,12 @@ export class Acquirer {
       )
       registry.touch()
       if (rows.length === 0) {
+        const { generation } = this
         await this.#options.refence()
-        throw new FencedError('this process was fenced off')
+        // Otherwise the rows of all these counters may be gone, such as those of a run that rested for long.
+        const gone = generation === this.generation ? await withoutRow(db, counters) : []
+        if (gone.length > 0) this.#options.onGone(gone)
+        throw new FencedError('this process was fenced off, or the counters are gone')
       }
       for (const row of rows) this.#learn(row, counters, needs, clock.monotonicMs())
       return rows

@@ -5,7 +5,7 @@ import { istDay } from '../../../../platform/values/ist-time.ts'
 import type { RunRef } from '../ended-runs.ts'
 import { countRunDays, holdRunDays } from '../run-sum-queries.ts'
 import { runsMax } from '../run-sums.ts'
-import { type CapsRow, insertCappedRun } from './cap-queries.ts'
+import { type CapsRow, type CountedRow, insertCappedRun } from './cap-queries.ts'
 
 /** Returns the new row, or null when another process has made it. `nowMs` is its first call. Throws `cap` when too many runs have begun on the day. */
 export async function beginRun(tx: Tx, { orgId, ownerKind, ownerId, runId }: RunRef, nowMs: number): Promise<CapsRow | null> {
@@ -17,3 +17,7 @@ export async function beginRun(tx: Tx, { orgId, ownerKind, ownerId, runId }: Run
   if (made !== null) await tx.exec(countRunDays, [orgId], [day], [1])
   return made
 }
+
+/** Returns true when a run has both of its counters. */
+export const hasBoth = (row: CountedRow | null): row is CountedRow & { readonly spendId: bigint; readonly callsId: bigint } =>
+  row?.capped === true && row.spendId !== null && row.callsId !== null

@@ -9,7 +9,7 @@ import { fail } from '../../../../platform/errors.ts'
 import type { Log } from '../../../../platform/observe/log.ts'
 import { capsText, type RunCaps } from '../../../../platform/security/run-caps.ts'
 import { type RunRef, runKeyOf } from '../ended-runs.ts'
-import { beginRun } from './begin-run.ts'
+import { beginRun, hasBoth } from './begin-run.ts'
 import { type CapsRow, type CountedRow, findCappedRun, findRunsWithCaps, lockRun, setRunCaps } from './cap-queries.ts'
 import { type AskedCaps, afterAsking, askedOf, type EffectiveCaps, effectiveCaps, haveCaps, type RunRules } from './effective-caps.ts'
 
@@ -164,7 +164,7 @@ export class CappedRuns {
     const { orgId, ownerKind, ownerId, runId } = ref
     await controlLog.change(async tx => {
       const same = { value: undefined, news: [] }
-      const hasCounters = row !== null && row.capped && row.spendId !== null && row.callsId !== null
+      const hasCounters = hasBoth(row)
       // A flush locks counters before the rows of runs.
       if (hasCounters) await counters.lock(tx, [{ orgId, number: row.number }])
       const locked = row === null ? await beginRun(tx, ref, this.#deps.nowMs()) : await tx.maybe(lockRun, orgId, ownerKind, ownerId, runId)

@@ -7,8 +7,8 @@ import type { Principal } from '../../../../platform/security/principal.ts'
 import { capsAfter, capsText, type RunCapsInput, runCapsOf } from '../../../../platform/security/run-caps.ts'
 import { istDay } from '../../../../platform/values/ist-time.ts'
 import { type RunRef, runKeyOf } from '../ended-runs.ts'
-import { beginRun } from './begin-run.ts'
-import { type CountedRow, findCappedRun, findOwnerCaps, findRestingRuns, lockRestingRuns, lockRun, setRunCaps, unsetCapped } from './cap-queries.ts'
+import { beginRun, hasBoth } from './begin-run.ts'
+import { findCappedRun, findOwnerCaps, findRestingRuns, lockRestingRuns, lockRun, setRunCaps, unsetCapped } from './cap-queries.ts'
 import { type NumberedRun, type RunCounterBook, runCapsChanged } from './capped-runs.ts'
 import { type EffectiveCaps, effectiveCaps } from './effective-caps.ts'
 
@@ -78,10 +78,6 @@ export class RunCapChanges {
     return true
   }
 }
-
-/** Returns true when a run has both of its counters. */
-export const hasBoth = (row: CountedRow | null): row is CountedRow & { readonly spendId: bigint; readonly callsId: bigint } =>
-  row !== null && row.capped && row.spendId !== null && row.callsId !== null
 
 function isLooser(before: EffectiveCaps, after: EffectiveCaps): boolean {
   const isMore = <T extends number | bigint>(was: T | null, is: T | null): boolean => was !== null && (is === null || is > was)
