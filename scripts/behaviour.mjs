@@ -52,6 +52,8 @@ const areas = {
   BUDX: 'budgets under concurrency and after a crash',
   PERI: 'periods of budgets, and their marks',
   RATE: 'headers of rate limits',
+  TPM: 'tokens a minute',
+  CURR: 'amounts in another currency',
   STICK: 'conversations that stay on a route',
   AGENT: 'agent identities and tokens',
   KILL: 'the kill switch',

@@ -14,6 +14,7 @@ import { createMail } from '../gateway/mail/create-mail.ts'
 import type { Mail } from '../gateway/mail/mail.ts'
 import { type MailSender, mailSweepMs } from '../gateway/mail/mail-sender.ts'
 import { Founders } from '../gateway/orgs/founders.ts'
+import { OrgDisplay } from '../gateway/orgs/org-display.ts'
 import { createOrgs, type Orgs } from '../gateway/orgs/orgs.ts'
 import { makePartitions, partitionsEveryMs } from '../gateway/usage/events/partitions.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
@@ -34,6 +35,7 @@ import { AddressTests } from '../platform/security/address-tests.ts'
 import { makeSealer, type Sealer } from '../platform/security/secrets.ts'
 import { heldReplies } from './bounds.ts'
 import type { AppDeps } from './deps.ts'
+import { displayRates } from './display-rates.ts'
 import { webhookServices } from './domains/webhooks.ts'
 import { flushThreadOf } from './flush-thread/flush-thread-of.ts'
 import { otherMasterKeys } from './foundation.ts'
@@ -44,6 +46,7 @@ export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeli
   readonly outbound: Outbound
   readonly controlLog: ControlLog
   readonly orgs: Orgs
+  readonly orgDisplay: OrgDisplay
   readonly founders: Founders
   readonly heldReplies: HeldReplies
   readonly heavyTurns: HeavyTurns
@@ -74,6 +77,11 @@ function keysOf({ db, clock, ids, config }: AppDeps, { controlLog, orgLimits, fo
   return createKeys({ db, clock, ids, controlLog, founders, cacheTtlMs: config.CACHE_TTL_MS, ...bounds })
 }
 
+function orgPartsOf({ db, clock, config }: AppDeps, controlLog: ControlLog): Pick<Domains, 'orgs' | 'orgDisplay'> {
+  const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs: config.CACHE_TTL_MS })
+  return { orgs, orgDisplay: new OrgDisplay({ orgs, rates: displayRates(config) }) }
+}
+
 /** Returns the founders of organisations, and the parts of this process that all organisations share. */
 function sharedParts({ db, clock, config }: AppDeps): Pick<Domains, 'founders' | 'heldReplies' | 'heavyTurns' | 'addressTests'> {
   const founders = new Founders({ db, clock })
@@ -100,7 +108,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const webhooks = webhookServices({ ...deps, sealer, mail, audit, addressTests: shared.addressTests, baseUrl })
   const signIns = { ttlSeconds: config.SESSION_TTL_S, operatorEmails: config.OPERATOR_EMAILS, baseUrl }
   const sessions = new Sessions({ db, clock, ids, controlLog, founders, ...masterKeys, cacheTtlMs, ...signIns })
-  const orgs = createOrgs({ db, clock, controlLog, cacheTtlMs })
+  const orgParts = orgPartsOf(deps, controlLog)
   const orgLimits = new OrgLimits({ db, clock, config, controlLog })
   const keys = keysOf(deps, { controlLog, orgLimits, founders })
   const onDebited = onDebitedOf({ clock, ids, mail, baseUrl })
@@ -127,7 +135,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
     inflight,
     outbound,
     controlLog,
-    orgs,
+    ...orgParts,
     ...shared,
     keys,
     limits,

@@ -173,6 +173,7 @@ export const settings = {
   PUBLIC_STATS: s('catalog', 'bool', 'on', 'GET /v1/rankings and the stats of models are for everybody. off: only for callers with a credential, because sums over few organisations reveal much about each.'),
   PRICE_FEED_URL: s('catalog', 'url-or-off', 'https://openrouter.ai/api/v1/models', 'Public price list that GET /v1/pricing/compare compares with. Empty or off: no comparison.'),
   FX_URL: s('catalog', 'url-or-off', 'https://open.er-api.com/v6/latest/USD', 'Exchange rates of one US dollar, for that comparison. Empty or off: no comparison.'),
+  FX_RATES: s('catalog', 'list', '', 'Prices of foreign currencies in rupees with their days, such as USD=88.25@2026-11-28,EUR=102.4@2026-11-28. Organisations choose one of them as display currency. Empty: reports show rupees only.'),
   PRICE_FEED_EVERY_S: s('catalog', 'int', '3600', 'Least age of the price list and the rate before they are fetched again.', 1),
   METRICS: s('operations', 'bool', 'on', 'GET /metrics.'),
   METRICS_TOKEN: s('operations', 'secret', null, 'Bearer token that GET /metrics asks for. Absent: it answers callers from this machine only.'),

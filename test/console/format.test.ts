@@ -3,7 +3,17 @@ import { fits } from '../../src/console/app/commands/fits.ts'
 import { type Activity, chartSpan, monthOf, seriesOf, spanOf } from '../../src/console/pages/overview/figures.ts'
 import { roundTop } from '../../src/console/ui/charts/round-top.ts'
 import { addDays, daysBetween, daysInMonth, istDay, relativeTime } from '../../src/console/ui/format/dates.ts'
-import { count, money, percent, readAmount, setGrouping, shortMoney } from '../../src/console/ui/format/numbers.ts'
+import {
+  count,
+  displayMoney,
+  money,
+  percent,
+  readAmount,
+  setDisplayCurrency,
+  setGrouping,
+  shortMoney,
+  withDisplay,
+} from '../../src/console/ui/format/numbers.ts'
 
 test('amounts have Indian grouping and two decimals, and small ones keep three digits that count', () => {
   expect([money(1_234_567.891), money(0.00176), money(0), money(-5)]).toEqual(['₹12,34,567.89', '₹0.00176', '₹0.00', '-₹5.00'])
@@ -12,6 +22,16 @@ test('amounts have Indian grouping and two decimals, and small ones keep three d
   setGrouping('international')
   expect([money(1_234_567.891), count(431_567_890)]).toEqual(['₹1,234,567.89', '431,567,890'])
   setGrouping('indian')
+})
+
+test('amounts have the display currency beside the rupees, rounded half up once, and none without a currency', () => {
+  expect([displayMoney(5), withDisplay('₹5', 5)]).toEqual([null, '₹5'])
+  setDisplayCurrency({ currency: 'USD', rate: '88.25' })
+  const plain = (text: string | null): string => (text ?? '').replaceAll('\u00a0', ' ')
+  expect([88.25, 0, -176.5, 0.1, 1_234_567].map(inr => plain(displayMoney(inr)))).toEqual(['USD 1.00', 'USD 0.00', '-USD 2.00', 'USD 0.00113', 'USD 13,989.43'])
+  expect(plain(withDisplay('₹88.25', 88.25))).toBe('₹88.25 · USD 1.00')
+  setDisplayCurrency(null)
+  expect(displayMoney(5)).toBeNull()
 })
 
 test.each([

@@ -9,13 +9,30 @@ import { OrgSettings } from '../../gateway/orgs/org-settings.ts'
 import { Workspaces } from '../../gateway/orgs/workspaces/workspaces.ts'
 import type { AppParts } from '../parts.ts'
 
-export function orgServices({ db, clock, ids, log, config, controlLog, orgs, sessions, mail, audit, limits, agents, contentLog, baseUrl }: AppParts) {
+export function orgServices({
+  db,
+  clock,
+  ids,
+  log,
+  config,
+  controlLog,
+  orgs,
+  orgDisplay,
+  sessions,
+  mail,
+  audit,
+  limits,
+  agents,
+  contentLog,
+  baseUrl,
+}: AppParts) {
   const onDecision: InvitationsDeps['onDecision'] = (orgId, actor, act, id) =>
     audit
       .record({ orgId, actor, act, target: `id=${id}`, sourceIp: null, requestId: null }, 'ok')
       .catch((error: unknown) => log.error('decision not in the audit trail', { orgId, error }))
   return {
     orgs,
+    orgDisplay,
     accounts: new Accounts({ db, clock, orgs, teamOrgsMax: config.TEAM_ORGS_MAX, moveSession: (sessionId, orgId) => sessions.move(sessionId, orgId) }),
     members: new Members({
       clock,

@@ -5,7 +5,7 @@ import type { Principal } from '../../platform/security/principal.ts'
 import type { AppParts } from '../parts.ts'
 
 /** Connects the usage reports to the journal, to the names of agents, and to the owners of agents and keys. */
-export function reportServices({ db, clock, ids, log, config, agents, keys, limits, jobs, controlLog }: AppParts): Usage {
+export function reportServices({ db, clock, ids, log, config, agents, keys, limits, jobs, controlLog, orgDisplay }: AppParts): Usage {
   const agentNames = agents.names.bind(agents)
   const checkOwner = async (principal: Principal, ownerKind: 'agent' | 'key', ownerId: number): Promise<void> => {
     if (ownerKind === 'agent') return void (await agents.checkActing(principal, ownerId))
@@ -20,5 +20,19 @@ export function reportServices({ db, clock, ids, log, config, agents, keys, limi
     return fail('forbidden', { message: 'Owners and admins of the organisation raise the caps of the runs of a key. You may lower them.' })
   }
   const ofRuns = { raising, runCounters: new RunCounters(ids), databaseMs: () => limits.nowMs() }
-  return createUsage({ ...ofRuns, db, clock, ids, log, keepDays: config.USAGE_KEEP_DAYS, journal: limits, agentNames, jobs, controlLog, checkOwner })
+  const displayRateOf = orgDisplay.rateOf.bind(orgDisplay)
+  return createUsage({
+    ...ofRuns,
+    displayRateOf,
+    db,
+    clock,
+    ids,
+    log,
+    keepDays: config.USAGE_KEEP_DAYS,
+    journal: limits,
+    agentNames,
+    jobs,
+    controlLog,
+    checkOwner,
+  })
 }

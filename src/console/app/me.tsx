@@ -1,5 +1,6 @@
 import { createContext, type ReactNode, useContext } from 'react'
 import type { ReplyOf } from '../api/call.ts'
+import { setDisplayCurrency } from '../ui/format/numbers.ts'
 
 /** The signed-in person, with the organisation and the role of the session. */
 export type Me = ReplyOf<'me'>
@@ -7,6 +8,9 @@ export type Me = ReplyOf<'me'>
 const MeContext = createContext<Me | null>(null)
 
 export function MeProvider({ me, children }: { readonly me: Me; readonly children: ReactNode }) {
+  const { display_currency: currency, display_rate: rate } = me.org
+  // Amounts are formatted below this provider only, so they have the currency from the first time on.
+  setDisplayCurrency(currency === null || rate === null ? null : { currency, rate: rate.rate })
   return <MeContext value={me}>{children}</MeContext>
 }
 

@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import type { Principal } from '../../platform/security/principal.ts'
+import type { DisplayRate } from '../../platform/display-rate.ts'
 import type { Accounts, OwnOrg } from './accounts/account.ts'
 import { reader, signedIn } from './accounts/signed-in.ts'
+import type { OrgDisplay } from './org-display.ts'
 import type { OrgSettings } from './org-settings.ts'
 
-const row = endpointOf<{ accounts: Accounts; orgSettings: OrgSettings }>()
+const row = endpointOf<{ accounts: Accounts; orgSettings: OrgSettings; orgDisplay: OrgDisplay }>()
 
 const role = z.enum(['member', 'admin', 'owner'])
 const kind = z.enum(['personal', 'team'])
@@ -19,6 +21,11 @@ const lineOf = (charactersMax: number) =>
     .max(charactersMax)
     .regex(/^\P{Cc}*$/u, 'must not hold control characters')
 
+const displayRate = z.object({
+  rate: z.string().describe('Rupees for one unit of the currency.'),
+  rate_as_of: z.string().describe('The day of the rate, YYYY-MM-DD.'),
+})
+
 const me = z.object({
   user: z.object({ id: z.int().nullable(), email: z.string().nullable(), name: z.string().nullable(), avatar_url: z.string().nullable() }),
   role,
@@ -30,6 +37,8 @@ const me = z.object({
     kind,
     data_retention_days: z.int().describe('0 = zero retention.'),
     key_inactivity_days: z.int().nullable().describe('null = keys are not disabled for want of use.'),
+    display_currency: z.string().nullable().describe('The currency beside rupees in reports; null = rupees only.'),
+    display_rate: displayRate.nullable().describe('null: no display currency, or the operator has no rate for it any more. Reports then show rupees only.'),
   }),
   id: z.int().nullable().describe('The same as user.id, as are the other flat fields.'),
   email: z.string().nullable(),
@@ -48,7 +57,10 @@ const ownOrg = z.object({
   active: z.boolean().describe('The one in which this session works.'),
 })
 
-async function viewOf(accounts: Accounts, principal: Principal): Promise<z.output<typeof me>> {
+async function viewOf(
+  { accounts, orgDisplay }: { readonly accounts: Accounts; readonly orgDisplay: OrgDisplay },
+  principal: Principal,
+): Promise<z.output<typeof me>> {
   const { person, org } = await accounts.view(principal.userId, principal.orgId)
   const [id, email] = [person?.id ?? null, person?.email ?? null]
   return {
@@ -62,6 +74,8 @@ async function viewOf(accounts: Accounts, principal: Principal): Promise<z.outpu
       kind: org.kind,
       data_retention_days: org.retentionDays,
       key_inactivity_days: org.keyInactivityDays,
+      display_currency: org.displayCurrency,
+      display_rate: rateView(org.displayCurrency === null ? null : orgDisplay.rate(org.displayCurrency)),
     },
     id,
     email,
@@ -71,6 +85,8 @@ async function viewOf(accounts: Accounts, principal: Principal): Promise<z.outpu
     attributed: person?.isAttributed ?? false,
   }
 }
+
+const rateView = (rate: DisplayRate | null): z.output<typeof displayRate> | null => (rate === null ? null : { rate: rate.rate, rate_as_of: rate.asOf })
 
 const orgView = (org: OwnOrg, activeId: number): z.output<typeof ownOrg> => ({
   id: org.id,
@@ -91,7 +107,7 @@ export const orgEndpoints = {
     input: {},
     output: me,
     errors: [],
-    handle: ({ accounts }, _input, call) => viewOf(accounts, call.principal),
+    handle: (services, _input, call) => viewOf(services, call.principal),
   }),
 
   updateMe: row({
@@ -103,10 +119,10 @@ export const orgEndpoints = {
     input: { body: z.object({ name: nameInput.optional(), avatar_url: z.null('can only be set to null').optional() }) },
     output: okMe,
     errors: ['bad_name'],
-    async handle({ accounts }, { body }, call) {
+    async handle(services, { body }, call) {
       const { userId } = signedIn(call.principal)
-      await accounts.update(userId, { ...(body.name === undefined ? {} : { name: body.name }), dropsAvatar: body.avatar_url === null })
-      return { ok: true, ...(await viewOf(accounts, call.principal)) }
+      await services.accounts.update(userId, { ...(body.name === undefined ? {} : { name: body.name }), dropsAvatar: body.avatar_url === null })
+      return { ok: true, ...(await viewOf(services, call.principal)) }
     },
   }),
 
@@ -119,9 +135,9 @@ export const orgEndpoints = {
     input: { body: z.strictObject({ name: nameInput }) },
     output: okMe,
     errors: ['bad_name'],
-    async handle({ accounts, orgSettings }, { body }, call) {
-      await orgSettings.rename(call.principal.orgId, body.name)
-      return { ok: true, ...(await viewOf(accounts, call.principal)) }
+    async handle(services, { body }, call) {
+      await services.orgSettings.rename(call.principal.orgId, body.name)
+      return { ok: true, ...(await viewOf(services, call.principal)) }
     },
   }),
 
@@ -196,6 +212,30 @@ export const orgEndpoints = {
     async handle({ orgSettings }, { body }, call) {
       await orgSettings.setKeyInactivity(call.principal.orgId, body.days)
       return { ok: true, days: body.days }
+    },
+  }),
+
+  setDisplayCurrency: row({
+    at: 'PUT /me/org/display-currency',
+    auth: 'session',
+    access: { role: 'admin' },
+    tag: 'people',
+    summary:
+      'Sets the currency that reports, CSV and the console show beside rupees; null: rupees only. The operator sets the rates (FX_RATES). Limits, balances and invoices stay in rupees.',
+    input: {
+      body: z.strictObject({
+        currency: z
+          .string()
+          .regex(/^[A-Z]{3}$/, 'must be a code of ISO 4217, such as USD')
+          .nullable(),
+      }),
+    },
+    output: z.object({ ok: z.literal(true), currency: z.string().nullable(), display_rate: displayRate.nullable() }),
+    errors: ['bad_request'],
+    async handle({ orgSettings, orgDisplay }, { body: { currency } }, call) {
+      if (currency !== null) orgDisplay.check(currency)
+      await orgSettings.setDisplayCurrency(call.principal.orgId, currency)
+      return { ok: true, currency, display_rate: rateView(currency === null ? null : orgDisplay.rate(currency)) }
     },
   }),
 

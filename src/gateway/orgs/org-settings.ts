@@ -1,7 +1,7 @@
 import type { ControlLog, NewsItem } from '../../platform/db/db-control-log.ts'
 import { cleanName } from '../../platform/values/clean-name.ts'
 import { orgChanged } from './orgs.ts'
-import { renameOrg, setKeyInactivityDays, setRetentionDays } from './queries.ts'
+import { renameOrg, setDisplayCurrency, setKeyInactivityDays, setRetentionDays } from './queries.ts'
 
 export interface OrgSettingsDeps {
   readonly controlLog: ControlLog
@@ -48,6 +48,14 @@ export class OrgSettings {
   async setKeyInactivity(orgId: number, days: number | null): Promise<void> {
     await this.#deps.controlLog.change(async tx => {
       await tx.exec(setKeyInactivityDays, orgId, days)
+      return { value: undefined, news: [changed(orgId)] }
+    })
+  }
+
+  /** Sets the currency that reports show beside rupees. Null: rupees only. */
+  async setDisplayCurrency(orgId: number, currency: string | null): Promise<void> {
+    await this.#deps.controlLog.change(async tx => {
+      await tx.exec(setDisplayCurrency, orgId, currency)
       return { value: undefined, news: [changed(orgId)] }
     })
   }

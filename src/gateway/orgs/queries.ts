@@ -24,6 +24,8 @@ export interface OrgRow {
   readonly retentionDays: number
   /** Days without use after which a key is disabled. Null means never. */
   readonly keyInactivityDays: number | null
+  /** The currency beside rupees in reports. Null means rupees only. */
+  readonly displayCurrency: string | null
 }
 
 export const findUserByEmail = statement<[email: string], UserRow>(
@@ -48,7 +50,8 @@ export const insertMember = statement<[orgId: number, userId: number, role: stri
 
 export const findOrg = statement<[orgId: number], OrgRow>(
   'orgs.find_org',
-  `select id, name, kind, domain, retention_days as "retentionDays", key_inactivity_days as "keyInactivityDays" from orgs where id = $1::int`,
+  `select id, name, kind, domain, retention_days as "retentionDays", key_inactivity_days as "keyInactivityDays",
+     display_currency as "displayCurrency" from orgs where id = $1::int`,
 )
 
 export const anyOrg = statement<[], { id: number }>('orgs.any', `select id from orgs limit 1`)
@@ -81,4 +84,9 @@ export const setRetentionDays = statement<[orgId: number, days: number]>(
 export const setKeyInactivityDays = statement<[orgId: number, days: number | null]>(
   'orgs.set_key_inactivity_days',
   `update orgs set key_inactivity_days = $2::int where id = $1::int`,
+)
+
+export const setDisplayCurrency = statement<[orgId: number, currency: string | null]>(
+  'orgs.set_display_currency',
+  `update orgs set display_currency = $2::text where id = $1::int`,
 )

@@ -9,7 +9,12 @@ import { deleteRestingCounters, RunCapChanges, type RunCapChangesDeps } from './
 import { deleteOldEnds, RunEnds, type RunEndsDeps } from './runs/run-ends.ts'
 import { deleteOldRunRows, Runs } from './runs/runs.ts'
 
-export interface UsageDeps extends AnomalySweepDeps, RetentionDeps, Pick<UsageReportsOptions, 'agentNames'>, RunEndsDeps, Pick<RunCapChangesDeps, 'raising'> {
+export interface UsageDeps
+  extends AnomalySweepDeps,
+    RetentionDeps,
+    Pick<UsageReportsOptions, 'agentNames' | 'displayRateOf'>,
+    RunEndsDeps,
+    Pick<RunCapChangesDeps, 'raising'> {
   /** The counters of runs. */
   readonly runCounters: RunCapChangesDeps['counters']
   /** The time of the database's clock in Unix milliseconds. */
@@ -29,7 +34,7 @@ export interface Usage {
 
 /** Constructs the usage reports. Also registers the jobs that find anomalies and delete old events. */
 export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames, jobs, controlLog, checkOwner, ...parts }: UsageDeps): Usage {
-  const { runCounters: counters, databaseMs: nowMs, raising } = parts
+  const { runCounters: counters, databaseMs: nowMs, raising, displayRateOf } = parts
   jobs.every('usage.anomalies', anomalySweepMs, signal => sweepAnomalies({ db, clock, ids, journal }, signal))
   jobs.every('usage.retention', retentionEveryMs, async signal => {
     await deleteOldUsage({ db, clock, log, keepDays }, signal)
@@ -38,7 +43,7 @@ export function createUsage({ db, clock, ids, log, keepDays, journal, agentNames
     await deleteOldRunRows({ db, clock, keepDays }, signal)
     await deleteOldEnds({ db, clock }, signal)
   })
-  const deps = { db, clock, journal }
+  const deps = { db, clock, journal, ...(displayRateOf === undefined ? {} : { displayRateOf }) }
   return {
     usage: new UsageReports({ ...deps, agentNames }),
     usageOverview: new UsageOverview(deps),

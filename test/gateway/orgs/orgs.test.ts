@@ -12,7 +12,15 @@ afterAll(() => database.dispose())
 
 test('a new organisation has its owner as the only member', async () => {
   const { orgId, userId } = await orgs.createOrg({ name: ' Acme ', ownerEmail: 'ann@acme.example' })
-  expect(await orgs.find(orgId)).toEqual({ id: orgId, name: 'Acme', kind: 'team', domain: 'acme.example', retentionDays: 0, keyInactivityDays: 90 })
+  expect(await orgs.find(orgId)).toEqual({
+    id: orgId,
+    name: 'Acme',
+    kind: 'team',
+    domain: 'acme.example',
+    retentionDays: 0,
+    keyInactivityDays: 90,
+    displayCurrency: null,
+  })
   expect(await orgs.members(orgId)).toEqual([{ userId, email: 'ann@acme.example', name: null, role: 'owner', capabilities: [] }])
   expect(await orgs.roleOf(orgId, userId)).toBe('owner')
 })

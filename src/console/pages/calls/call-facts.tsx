@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { exactTime } from '../../ui/format/dates.ts'
-import { count, exactMoney } from '../../ui/format/numbers.ts'
+import { count, exactMoney, withDisplay } from '../../ui/format/numbers.ts'
 import { Copy } from '../../ui/forms/copy.tsx'
 import { latencyText } from '../activity/latency.ts'
 import { callerOf, kindText } from './calls-table.tsx'
@@ -24,8 +24,8 @@ function factsOf(call: WholeCall): readonly (readonly Fact[])[] {
       [facts.streamed, yesNo(call.streamed)],
     ],
     [
-      [facts.value, exactMoney(call.value_inr)],
-      [facts.cost, exactMoney(call.cost_inr)],
+      [facts.value, withDisplay(exactMoney(call.value_inr), call.value_inr)],
+      [facts.cost, withDisplay(exactMoney(call.cost_inr), call.cost_inr)],
       [facts.prompt, count(call.prompt_tokens)],
       ...some(facts.cached, call.cached_tokens),
       ...some(facts.written, call.cache_write_tokens),

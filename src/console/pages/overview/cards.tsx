@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import { Spark } from '../../ui/charts/spark.tsx'
 import { useNow } from '../../ui/data/time.tsx'
-import { count, exactMoney, shortCount, shortMoney } from '../../ui/format/numbers.ts'
+import { count, exactMoney, shortCount, shortMoney, withDisplay } from '../../ui/format/numbers.ts'
 import { latencyText } from '../activity/latency.ts'
 import { type Activity, chartSpan, courseOf, latencyCourse, monthOf } from './figures.ts'
 import { text } from './text.ts'
@@ -44,7 +44,7 @@ export function Cards({ activity, today }: { readonly activity: Activity; readon
     <div className="cards">
       <Card
         title={text.spend}
-        value={shortMoney(month.valueInr)}
+        value={withDisplay(shortMoney(month.valueInr), month.valueInr)}
         help={`${exactMoney(month.valueInr)}. ${text.valueHelp} ${text.charged(exactMoney(month.costInr))}`}
         note={text.spendNote(month.forecastInr)}
         course={course(day => day.value_inr)}

@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import { exactMoney, percent, wholeMoney } from '../../ui/format/numbers.ts'
+import { exactMoney, percent, wholeMoney, withDisplay } from '../../ui/format/numbers.ts'
 import { type Activity, totalOf } from './figures.ts'
 import { formats, type Metric, metrics } from './metrics.ts'
 import { text } from './text.ts'
@@ -27,7 +27,7 @@ export function MetricCards({ activity, before, beforeDays, value, onChange }: M
           <label key={metric} className="metric-card" title={total !== null && isMoney ? exactMoney(total) : undefined}>
             <input type="radio" name={name} className="visually-hidden" checked={metric === value} onChange={() => onChange(metric)} />
             <span className="metric-name">{text.metrics[metric]}</span>
-            <span className="metric-value tabular">{total === null ? text.noFigure : formats[metric].formatShort(total)}</span>
+            <span className="metric-value tabular">{total === null ? text.noFigure : shownOf(metric, total)}</span>
             <span className="metric-before tabular" title={text.beforeHelp(beforeDays)}>
               {before === undefined ? ' ' : <Before metric={metric} total={total} before={totalOf(metric, before)} />}
             </span>
@@ -36,6 +36,11 @@ export function MetricCards({ activity, before, beforeDays, value, onChange }: M
       })}
     </fieldset>
   )
+}
+
+const shownOf = (metric: Metric, total: number): string => {
+  const figure = formats[metric].formatShort(total)
+  return metric === 'value' || metric === 'cost' ? withDisplay(figure, total) : figure
 }
 
 function Before({ metric, total, before }: { readonly metric: Metric; readonly total: number | null; readonly before: number | null }) {

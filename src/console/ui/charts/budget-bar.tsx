@@ -1,4 +1,4 @@
-import { percent, shortMoney } from '../format/numbers.ts'
+import { percent, shortMoney, withDisplay } from '../format/numbers.ts'
 
 interface BudgetBarProps {
   readonly capInr: number | null
@@ -19,7 +19,7 @@ export function BudgetBar({ capInr, spentInr, heldInr = 0, inDoubtInr = 0, hasFi
     return (
       <div className="budget">
         <p className="budget-figures">
-          <span className="tabular">{shortMoney(spentInr)}</span> <span className="quiet">spent · no limit</span>
+          <span className="tabular">{withDisplay(shortMoney(spentInr), spentInr)}</span> <span className="quiet">spent · no limit</span>
         </p>
       </div>
     )
@@ -44,7 +44,8 @@ export function BudgetBar({ capInr, spentInr, heldInr = 0, inDoubtInr = 0, hasFi
       </div>
       {hasFigures && (
         <p className="budget-figures">
-          <span className="tabular">{shortMoney(spentInr)}</span> <span className="quiet">of {shortMoney(capInr)}</span>
+          <span className="tabular">{withDisplay(shortMoney(spentInr), spentInr)}</span>{' '}
+          <span className="quiet">of {withDisplay(shortMoney(capInr), capInr)}</span>
           <span className={`budget-share budget-share-${tone}`}>{percent(share)}</span>
         </p>
       )}

@@ -45,6 +45,37 @@ export const wholeMoney = (inr: number): string => (Math.abs(inr) < 1 || Math.ab
 /** Writes an amount with all its digits, for tooltips. */
 export const exactMoney = (inr: number): string => formatter({ ...rupee, maximumFractionDigits: 6 }).format(inr)
 
+/** A currency beside rupees. `rate` is the price of one unit in rupees. */
+export interface DisplayCurrency {
+  readonly currency: string
+  readonly rate: string
+}
+
+let shown: { readonly currency: string; readonly digits: bigint; readonly scale: bigint } | null = null
+
+/** Sets the currency beside all amounts that are formatted from now on. Null: rupees only. */
+export function setDisplayCurrency(to: DisplayCurrency | null): void {
+  const [whole = '', decimals = ''] = to?.rate.split('.') ?? []
+  shown = to === null ? null : { currency: to.currency, digits: BigInt(whole + decimals), scale: 10n ** BigInt(decimals.length) }
+}
+
+/** Writes an amount of rupees in the display currency, rounded half up once. Null without a display currency. */
+export function displayMoney(inr: number): string | null {
+  if (shown === null) return null
+  const { currency, digits, scale } = shown
+  const exact = BigInt(Math.round(Math.abs(inr) * 1e6)) * scale
+  const amount = (Number((2n * exact + digits) / (2n * digits)) / 1e6) * Math.sign(inr)
+  const inCode: Intl.NumberFormatOptions = { style: 'currency', currency, currencyDisplay: 'code' }
+  if (amount !== 0 && Math.abs(amount) < smallInr) return formatter({ ...inCode, maximumSignificantDigits: 3 }).format(amount)
+  return formatter({ ...inCode, minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(amount)
+}
+
+/** Returns a text of rupees with the amount in the display currency behind it: ₹88.25 · USD 1.00. */
+export function withDisplay(text: string, inr: number): string {
+  const beside = displayMoney(inr)
+  return beside === null ? text : `${text} · ${beside}`
+}
+
 /** Writes a whole number with grouping. */
 export const count = (value: number): string => formatter({ maximumFractionDigits: 0 }).format(value)
 

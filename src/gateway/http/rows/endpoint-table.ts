@@ -60,6 +60,7 @@ import { webhookEndpoints } from '../../webhooks/webhook-endpoints.ts'
 import { discoveryEndpoints } from '../documents/discovery.ts'
 import { healthEndpoints } from '../documents/health-endpoints.ts'
 import type { Binding } from '../edge.ts'
+import { displayed } from './displayed-rows.ts'
 
 export const endpointTable = {
   ...inferenceEndpoints,
@@ -75,10 +76,10 @@ export const endpointTable = {
   ...sessionEndpoints,
   ...invitationEndpoints,
   ...orgEndpoints,
-  ...memberEndpoints,
-  ...workspaceEndpoints,
+  ...displayed(memberEndpoints, ['listMembers']),
+  ...displayed(workspaceEndpoints, ['listWorkspaces']),
   ...profileEndpoints,
-  ...keyEndpoints,
+  ...displayed(keyEndpoints, ['listKeys']),
   ...providerKeyEndpoints,
   ...customEndpoints,
   ...toolServerEndpoints,
@@ -90,7 +91,7 @@ export const endpointTable = {
   ...paymentEndpoints,
   ...auditEndpoints,
   ...invoiceEndpoints,
-  ...agentEndpoints,
+  ...displayed(agentEndpoints, ['listAgents', 'getAgent']),
   ...trustEndpoints,
   ...oauthEndpoints,
   ...childrenEndpoints,
@@ -104,12 +105,12 @@ export const endpointTable = {
   ...shareEndpoints,
   ...promoteEndpoints,
   ...memoryUsageEndpoints,
-  ...usageEndpoints,
-  ...usageOverviewEndpoints,
-  ...runEndpoints,
-  ...activityEndpoints,
-  ...eventEndpoints,
-  ...limitsEndpoints,
+  ...displayed(usageEndpoints, ['usage', 'sessionUsage']),
+  ...displayed(usageOverviewEndpoints, ['usageByKey', 'usageDaily']),
+  ...displayed(runEndpoints, ['listRuns', 'getRun']),
+  ...displayed(activityEndpoints, ['activity']),
+  ...displayed(eventEndpoints, ['activityEvents', 'activityCall']),
+  ...displayed(limitsEndpoints, ['orgBudgets', 'budgets']),
   ...monitorEndpoints,
   ...alertEndpoints,
   ...webhookEndpoints,

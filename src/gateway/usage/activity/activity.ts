@@ -3,6 +3,7 @@
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
+import type { DisplayRate } from '../../../platform/display-rate.ts'
 import { istDay } from '../../../platform/values/ist-time.ts'
 import { dayModelsMax, modelsMax } from '../events/bounded-names.ts'
 import { usageCsv } from '../reports/usage-csv.ts'
@@ -32,6 +33,8 @@ export interface ActivityDeps {
   readonly clock: Clock
   /** Writes the records that this process has settled to the database. */
   readonly journal: Flushable
+  /** Returns the rate of the organisation's display currency. Null or absent: amounts are in rupees only. */
+  readonly displayRateOf?: (orgId: number) => Promise<DisplayRate | null>
 }
 
 /** Activity reports of one organisation. */
@@ -84,7 +87,8 @@ export class Activity {
     const { of } = await this.#begin(orgId, query)
     const { span, group } = of
     const name = `activity-${span.from}-to-${span.to}.csv`
-    return { name, text: await usageCsv(await listActivityLines(this.#deps.db, of, linesMax + 1), linesMax, group === 'hour') }
+    const rate = (await this.#deps.displayRateOf?.(orgId)) ?? null
+    return { name, text: await usageCsv(await listActivityLines(this.#deps.db, of, linesMax + 1), linesMax, rate, group === 'hour') }
   }
 
   /** Checks the query, and brings the calls of this process into the database. `room` is null when the sums answer everything. */

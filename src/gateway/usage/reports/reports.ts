@@ -3,6 +3,7 @@
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
 import type { Flushable } from '../../../platform/flushable.ts'
+import type { DisplayRate } from '../../../platform/display-rate.ts'
 import { labelsMax, modelsMax, otherLabels, otherModels } from '../events/bounded-names.ts'
 import { usageCsv } from './usage-csv.ts'
 import { type StatementRow, sumByDayAndProvider, sumStatement } from './usage-queries.ts'
@@ -33,6 +34,8 @@ export interface UsageReportsOptions {
   /** Writes the records that this process has settled to the database. */
   readonly journal: Flushable
   readonly agentNames: (orgId: number, agentIds: readonly number[]) => Promise<ReadonlyMap<number, string>>
+  /** Returns the rate of the organisation's display currency. Null or absent: amounts are in rupees only. */
+  readonly displayRateOf?: (orgId: number) => Promise<DisplayRate | null>
 }
 
 /** Reports of usage. */
@@ -82,8 +85,9 @@ export class UsageReports {
    * than one reply may have.
    */
   async csv(orgId: number, span: DaySpan): Promise<string> {
-    await this.#options.journal.flushNow()
-    return usageCsv(await this.#options.db.many(sumByDayAndProvider, orgId, span.from, span.to, linesMax + 1), linesMax)
+    const { db, journal, displayRateOf } = this.#options
+    await journal.flushNow()
+    return usageCsv(await db.many(sumByDayAndProvider, orgId, span.from, span.to, linesMax + 1), linesMax, (await displayRateOf?.(orgId)) ?? null)
   }
 }
 
