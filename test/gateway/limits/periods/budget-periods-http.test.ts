@@ -261,6 +261,69 @@ describe('periods of budgets', () => {
     }
   })
 
+  test('PERI-02 a run over midnight is one run with each call in its own day, a spent day refuses until midnight, a running call stays in its week, and a new time zone holds from the next turn, also on a day of 23 hours', async () => {
+    const { key, keyId, cookie, userId, orgId } = await newOrg('Turns')
+    for (const [period, calls] of Object.entries({ day: 2, week: 100, month: 100 }))
+      await set({ scope: 'key', target_id: keyId, period, budget_inr: calls * costInr }, cookie)
+    const run = { 'x-br-run-id': 'over midnight' }
+    const midnight = at('2026-11-25T18:30:00Z')
+
+    // Two calls of the run pay for Wednesday, and the third waits for midnight.
+    clock.moveTo(midnight - 60_000)
+    for (let i = 0; i < 2; i++) expect((await chat(key, run)).status).toBe(200)
+    const refused = await untilRefused(key, run)
+    expect([...said(refused), refused.json.period, refused.json.resets_at]).toEqual([429, 'budget_exceeded', 'day', '2026-11-25T18:30:00.000Z'])
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+    expect(refused.headers.get('x-should-retry')).toBe('false')
+    clock.moveTo(midnight)
+    expect((await chat(key, run)).status).toBe(200)
+    expect(await spentBy(cookie)).toEqual({ day: costInr, week: 3 * costInr, month: 3 * costInr })
+    await settled(app)
+    const { runs } = (await app.call('GET', '/v1/me/runs', undefined, { token: key })).json
+    expect(runs).toEqual([
+      expect.objectContaining({
+        run_id: 'over midnight',
+        calls: 3,
+        value_inr: 3 * costInr,
+        first_at: expect.stringMatching(/^2026-11-25T18:29:/),
+        last_at: expect.stringMatching(/^2026-11-25T18:30:0/),
+      }),
+    ])
+    const { by_day } = (await app.call('GET', '/v1/usage?group_by=day', undefined, { token: key })).json
+    expect(by_day.map(({ day, requests }: Record<string, unknown>) => [day, requests])).toEqual([
+      ['2026-11-25', 2],
+      ['2026-11-26', 1],
+    ])
+
+    // The owner changes the zone at noon. The running day ends as it was promised.
+    clock.moveTo(at('2026-11-26T06:30:00Z'))
+    expect((await app.call('PUT', '/me/budgets/time-zone', { time_zone: 'America/New_York' }, { cookie })).status).toBe(200)
+    const ends = async () => Object.fromEntries((await list(cookie)).map(({ period, resets_at }) => [period, resets_at]))
+    expect(await ends()).toEqual({ day: '2026-11-26T18:30:00.000Z', week: '2026-11-29T18:30:00.000Z', month: '2026-11-30T18:30:00.000Z' })
+    expect((await chat(key, run)).status).toBe(200)
+    expect(await spentBy(cookie)).toMatchObject({ day: 2 * costInr })
+    clock.moveTo(at('2026-11-26T18:30:00Z'))
+    expect(await ends()).toMatchObject({ day: '2026-11-27T05:00:00.000Z', week: '2026-11-29T18:30:00.000Z' })
+    expect(await spentBy(cookie)).toMatchObject({ day: 0, week: 4 * costInr })
+
+    // A call that runs while the week turns belongs to the week of its admission.
+    clock.moveTo(at('2026-11-29T18:29:50Z'))
+    app.alpha.hold()
+    const sent = app.alpha.requests.length
+    const running = chat(key, run)
+    await until(() => app.alpha.requests.length === sent + 1, 'the call is at the provider')
+    clock.moveTo(at('2026-11-29T18:30:10Z'))
+    app.alpha.release()
+    expect((await running).status).toBe(200)
+    expect(await spentBy(cookie)).toMatchObject({ week: 0, month: 5 * costInr })
+
+    // Clocks go forward on 14 March 2027 in New York.
+    clock.moveTo(at('2027-03-14T05:00:00Z'))
+    expect((await chat(key, run)).status).toBe(200)
+    const later = await app.signIn(userId, orgId)
+    expect((await list(later)).find(({ period }) => period === 'day')).toMatchObject({ spent_inr: costInr, resets_at: '2027-03-15T04:00:00.000Z' })
+  })
+
   test('PERI-03 a budget sends an event at each of its marks, once in a period, beside those at 80 and 100 percent', async () => {
     const org = await newOrg('Marks')
     const path = '/marks'
