@@ -1,4 +1,4 @@
-/** The rules that the owner of an agent sets for its calls. They bound models and providers, the cost and length of one call, concurrent calls, and tools. */
+/** The rules that the owner of an agent sets for its calls. They bound models and providers, the cost and length of one call, concurrent calls, tokens a minute, and tools. */
 
 import type { CallPolicy } from '../platform/security/principal.ts'
 import { areSameCaps, capsAfter, looserCap, type RunCapsInput, runCapsOf, runCapsViewOf, type StoredRunCaps } from '../platform/security/run-caps.ts'
@@ -12,6 +12,7 @@ export interface AgentRules {
   readonly maxCostUinr: bigint | null
   readonly maxOutputTokens: number | null
   readonly maxConcurrency: number | null
+  readonly tpmLimit: number | null
   readonly allowedTools: readonly string[] | null
   /** The caps of each run of the agent. Only an agent at the top of its family has any. */
   readonly runCaps: StoredRunCaps | null
@@ -32,6 +33,7 @@ export interface AgentParamsInput {
   readonly max_cost_inr_per_call?: number | null | undefined
   readonly max_output_tokens?: number | null | undefined
   readonly max_concurrency?: number | null | undefined
+  readonly tpm_limit?: number | null | undefined
   readonly allowed_tools?: readonly string[] | null | undefined
   readonly run?: RunCapsInput | null | undefined
 }
@@ -49,6 +51,7 @@ export function paramsOf(input: AgentParamsInput): AgentParams {
       : { maxCostUinr: input.max_cost_inr_per_call === null ? null : uinrFromInr(input.max_cost_inr_per_call) }),
     ...(input.max_output_tokens === undefined ? {} : { maxOutputTokens: input.max_output_tokens }),
     ...(input.max_concurrency === undefined ? {} : { maxConcurrency: input.max_concurrency }),
+    ...(input.tpm_limit === undefined ? {} : { tpmLimit: input.tpm_limit }),
     ...(input.allowed_tools === undefined ? {} : { allowedTools: withoutDuplicates(input.allowed_tools) }),
     ...(input.run === undefined ? {} : { run: input.run }),
   }
@@ -62,6 +65,7 @@ export function rulesView(rules: AgentRules) {
     max_cost_inr_per_call: rules.maxCostUinr === null ? null : inrFromUinr(rules.maxCostUinr),
     max_output_tokens: rules.maxOutputTokens,
     max_concurrency: rules.maxConcurrency,
+    tpm_limit: rules.tpmLimit,
     allowed_tools: rules.allowedTools,
     run: runCapsViewOf(rules.runCaps),
   }
@@ -70,9 +74,10 @@ export function rulesView(rules: AgentRules) {
 /** Returns the rules in the form that the pipeline reads: a list with one policy. The list is empty for an agent without rules. */
 export function policiesOf(
   agentId: number,
-  { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools, runCaps }: AgentRules,
+  { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps }: AgentRules,
 ): readonly CallPolicy[] {
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools, runCaps].every(rule => rule === null)) return noPolicies
+  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps].every(rule => rule === null))
+    return noPolicies
   const tools = allowedTools === null ? {} : { allowedTools }
   const caps = runCapsOf(runCaps)
   return [
@@ -84,6 +89,7 @@ export function policiesOf(
       maxCostUinr,
       maxOutputTokens,
       maxConcurrency,
+      tpmLimit,
       ...tools,
       ...(caps === null ? {} : { run: caps }),
     },
@@ -100,6 +106,7 @@ export function isAsRequested(now: AgentRules & { readonly mayDelegate: boolean 
     then.maxCostUinr === now.maxCostUinr &&
     then.maxOutputTokens === now.maxOutputTokens &&
     then.maxConcurrency === now.maxConcurrency &&
+    then.tpmLimit === now.tpmLimit &&
     isSameList(then.allowedTools, now.allowedTools) &&
     areSameCaps(then.runCaps, now.runCaps)
   )
@@ -125,6 +132,7 @@ export function beyond(params: AgentParams, bounds: AgentRules): string | null {
   if (isMore(params.maxCostUinr, bounds.maxCostUinr)) return `max_cost_inr_per_call: at most ${inrFromUinr(bounds.maxCostUinr ?? 0n)}`
   if (isMore(params.maxOutputTokens, bounds.maxOutputTokens)) return `max_output_tokens: at most ${bounds.maxOutputTokens}`
   if (isMore(params.maxConcurrency, bounds.maxConcurrency)) return `max_concurrency: at most ${bounds.maxConcurrency}`
+  if (isMore(params.tpmLimit, bounds.tpmLimit)) return `tpm_limit: at most ${bounds.tpmLimit}`
   const tool = patternBeyond(params.allowedTools ?? [], bounds.allowedTools)
   if (tool !== undefined) return `allowed_tools: ${tool} is not within ${bounds.allowedTools?.join(', ') || 'none'}`
   return null
@@ -143,6 +151,7 @@ export function looser(params: AgentParams, now: AgentRules & { readonly mayDele
   if (params.maxConcurrency === null && now.maxConcurrency !== null) return 'max_concurrency: there is a cap'
   const cap = looserCap(now.runCaps, runCapsAfter(now, params))
   if (cap !== null) return `run.${cap}: there is a cap`
+  if (params.tpmLimit === null && now.tpmLimit !== null) return 'tpm_limit: there is a limit'
   return beyond(params, now)
 }
 

@@ -25,6 +25,7 @@ export const agentView = z.object({
   max_cost_inr_per_call: z.number().nullable(),
   max_output_tokens: z.int().nullable(),
   max_concurrency: z.int().nullable(),
+  tpm_limit: z.int().nullable(),
   run: runCapsView.nullable().describe('Caps of each of its runs; null = none.'),
   allowed_tools: z.array(z.string()).nullable().describe('Tools of MCP servers that its calls may use; null or empty = none.'),
   active_children: z.int().describe('Number of its children that are not revoked.'),
@@ -84,6 +85,13 @@ export const paramsShape = {
     .describe('Most rupees that one call may cost in the worst case; null = no rule.'),
   max_output_tokens: z.int().min(1).max(int4Max).nullable().optional().describe('Most output tokens of one call, reasoning included; null = no rule.'),
   max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most concurrent calls, over all processes; null = no rule.'),
+  tpm_limit: z
+    .int()
+    .min(1)
+    .max(int4Max)
+    .nullable()
+    .optional()
+    .describe('Most tokens a minute, over all processes: prompts without what came from a cache, and answers; null = no rule.'),
   allowed_tools: allowedTools.describe(
     'Tools of MCP servers that its calls may use: public names, and slug__* for all tools of a server. null or empty = none. Every agent above it must allow them too.',
   ),

@@ -205,7 +205,6 @@ export class Agents {
         maxCostUinr = null,
         maxOutputTokens = null,
         maxConcurrency = null,
-        allowedTools = null,
       } = params
       const at = new Date(clock.nowMs())
       return tx.maybe(
@@ -224,8 +223,9 @@ export class Agents {
         null,
         0,
         adminSet,
-        allowedTools,
+        params.allowedTools ?? null,
         capsText(capsAfter(null, params.run ?? null)),
+        params.tpmLimit ?? null,
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {
@@ -468,8 +468,8 @@ export class Agents {
     const after = { ...before, ...params }
     const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency } = after
     const caps = [maxCostUinr, maxOutputTokens, maxConcurrency] as const
-    const runCaps = capsText(runCapsAfter(before, params))
-    const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, ...caps, adminSet, after.allowedTools, runCaps)
+    const others = [adminSet, after.allowedTools, capsText(runCapsAfter(before, params)), after.tpmLimit] as const
+    const row = await tx.one(setAgentRules, orgId, id, mayDelegate, allowedModels, allowedProviders, ...caps, ...others)
     return { value: row, news: [{ kind: 'agent_changed', ref: String(id) }] }
   }
 

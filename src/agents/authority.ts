@@ -18,6 +18,7 @@ const ruleNames = {
   maxCostUinr: 'max_cost_inr_per_call',
   maxOutputTokens: 'max_output_tokens',
   maxConcurrency: 'max_concurrency',
+  tpmLimit: 'tpm_limit',
   allowedTools: 'allowed_tools',
   run: 'run',
 } as const

@@ -49,7 +49,7 @@ export interface AgentWithAncestors extends AgentRules {
 
 const ownerColumn = 'coalesce(owner_user, created_by_user)'
 const ruleColumns = `allowed_models as "allowedModels", allowed_providers as "allowedProviders", max_cost_uinr as "maxCostUinr",
-  max_output_tokens as "maxOutputTokens", max_concurrency as "maxConcurrency", allowed_tools as "allowedTools", run_caps as "runCaps"`
+  max_output_tokens as "maxOutputTokens", max_concurrency as "maxConcurrency", tpm_limit as "tpmLimit", allowed_tools as "allowedTools", run_caps as "runCaps"`
 /** The columns of an agent. Only statements of this domain use them. */
 export const agentColumns = `id, name, status, parent_id as "parentId", depth, may_delegate as "mayDelegate", ${ownerColumn} as "ownerUser",
   created_by_key as "createdByKey", created_by_user as "createdByUser", playground_user as "playgroundUser", last_call_at as "lastCallAt",
@@ -73,14 +73,15 @@ export const insertAgent = statement<
     adminSet: readonly string[],
     allowedTools: readonly string[] | null,
     runCaps: string | null,
+    tpmLimit: number | null,
   ],
   AgentRow
 >(
   'agents.insert',
   `insert into agents (org_id, name, may_delegate, created_by_key, created_by_user, created_at, allowed_models, allowed_providers,
-     max_cost_uinr, max_output_tokens, max_concurrency, parent_id, depth, admin_set, allowed_tools, run_caps)
+     max_cost_uinr, max_output_tokens, max_concurrency, parent_id, depth, admin_set, allowed_tools, run_caps, tpm_limit)
    values ($1::int, $2::text, $3::boolean, $4::int, $5::int, $6::timestamptz, $7::text[], $8::text[], $9::bigint, $10::int, $11::int,
-     $12::int, $13::int, $14::text[], $15::text[], $16::jsonb)
+     $12::int, $13::int, $14::text[], $15::text[], $16::jsonb, $17::int)
    on conflict (org_id, name) where status = 'active' do nothing
    returning ${agentColumns}`,
 )
@@ -125,13 +126,14 @@ export const setAgentRules = statement<
     adminSet: readonly string[],
     allowedTools: readonly string[] | null,
     runCaps: string | null,
+    tpmLimit: number | null,
   ],
   AgentRow
 >(
   'agents.set_rules',
   `update agents set may_delegate = $3::boolean, allowed_models = $4::text[], allowed_providers = $5::text[], max_cost_uinr = $6::bigint,
      max_output_tokens = $7::int, max_concurrency = $8::int, admin_set = $9::text[], allowed_tools = $10::text[],
-     run_caps = $11::jsonb
+     run_caps = $11::jsonb, tpm_limit = $12::int
    where org_id = $1::int and id = $2::int returning ${agentColumns}`,
 )
 
@@ -195,7 +197,7 @@ const withAncestors = (condition: string): string =>
      union all
      select a.parent_id, up.depth + 1 from up join agents a on a.org_id = $1::int and a.id = up.id where a.parent_id is not null and up.depth < 3
    )
-   select f.id, f.name, f.status, f.epoch, f.owner_user as "ownerUser", f.playground_user as "playgroundUser", f."allowedModels", f."allowedProviders", f."maxCostUinr", f."maxOutputTokens", f."maxConcurrency", f."allowedTools", f."runCaps",
+   select f.id, f.name, f.status, f.epoch, f.owner_user as "ownerUser", f.playground_user as "playgroundUser", f."allowedModels", f."allowedProviders", f."maxCostUinr", f."maxOutputTokens", f."maxConcurrency", f."tpmLimit", f."allowedTools", f."runCaps",
      coalesce((select array_agg(up.id order by up.depth) from up), '{}'::int[]) as "ancestorIds" from found f`
 
 export const findWithAncestors = statement<[orgId: number, agentId: number], AgentWithAncestors>('agents.find_with_ancestors', withAncestors('id = $2::int'))

@@ -7,6 +7,7 @@ const noRules = {
   max_cost_inr_per_call: null,
   max_output_tokens: null,
   max_concurrency: null,
+  tpm_limit: null,
   allowed_tools: null,
   run: null,
 }
@@ -16,6 +17,7 @@ const allRules = {
   max_cost_inr_per_call: 0.25,
   max_output_tokens: 100,
   max_concurrency: 3,
+  tpm_limit: 5000,
   allowed_tools: ['crm__*', 'git__list-issues'],
 }
 

@@ -67,6 +67,7 @@ test('a name creates an agent once, and then returns that agent', async () => {
       max_cost_inr_per_call: null,
       max_output_tokens: null,
       max_concurrency: null,
+      tpm_limit: null,
       allowed_tools: null,
       run: null,
       active_children: 0,

@@ -175,6 +175,7 @@ export class Children {
       maker.adminSet,
       rules.allowedTools ?? null,
       null,
+      rules.tpmLimit ?? null,
     )
     if (agent === null) return null
     return { agent, isNew: true, news: await this.#deps.agentBudgets.setIn(tx, orgId, agent, capUinr ?? null) }
@@ -193,7 +194,7 @@ export class Children {
     const news: NewsItem[] = []
     if (capUinr !== undefined) news.push(...(await this.#deps.agentBudgets.setIn(tx, orgId, child, capUinr)))
     if (isAsRequested(child, rules)) return { agent: child, isNew: false, news }
-    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools } = { ...child, ...rules }
+    const { id, mayDelegate, allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools } = { ...child, ...rules }
     const agent = await tx.one(
       setAgentRules,
       orgId,
@@ -207,6 +208,7 @@ export class Children {
       child.adminSet,
       allowedTools,
       capsText(child.runCaps),
+      tpmLimit,
     )
     return { agent, isNew: false, news: [...news, { kind: 'agent_changed', ref: String(id) }] }
   }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { anthropicRateHeader, brHeader, openaiRateHeader, rateFieldHeader } from '../wire/response-headers.ts'
+import { anthropicRateHeader, anthropicTokenHeader, brHeader, openaiRateHeader, openaiTokenHeader, rateFieldHeader } from '../wire/response-headers.ts'
 
 /** How long a browser may keep the reply to a preflight. */
 const preflightSeconds = '600'
@@ -9,7 +9,7 @@ const methods = 'GET, POST, PUT, PATCH, DELETE'
 const namedHeaders = ['authorization', 'content-type', 'accept', 'x-api-key', 'idempotency-key', 'if-match', 'if-none-match', 'last-event-id']
 const headerFamilies = ['x-br-', 'anthropic-', 'openai-', 'x-stainless-']
 const exposedHeaders = [
-  ...[brHeader, openaiRateHeader, anthropicRateHeader, rateFieldHeader].flatMap(Object.values<string>),
+  ...[brHeader, openaiRateHeader, openaiTokenHeader, anthropicRateHeader, anthropicTokenHeader, rateFieldHeader].flatMap(Object.values<string>),
   'retry-after',
   'x-request-id',
   'x-should-retry',

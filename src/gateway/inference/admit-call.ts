@@ -83,7 +83,7 @@ function hold(
   const request = agent.policies.length === 0 ? parsed : withinCallCaps(kind, parsed, plan, agent.policies)
   const [first] = plan.attempts
   if (first !== undefined) request.checkFor?.(first)
-  const { needUinr, worstUinr, leastUinr, debitUinr } = holdOf(kind, request, plan)
+  const { needUinr, worstUinr, leastUinr, debitUinr, outputTokens } = holdOf(kind, request, plan)
   const permit = deps.limits.admit({
     principal,
     eventId,
@@ -93,6 +93,8 @@ function hold(
     run,
     needUinr,
     worstUinr,
+    promptTokens: request.promptTokens,
+    outputTokens,
     leastUinr: kind.hasOutput && request.maxTokens === null ? leastUinr : undefined,
     debitUinr: isDebited(principal, deps) ? debitUinr : null,
     isFree: principal.isTrial === true && debitUinr !== null,

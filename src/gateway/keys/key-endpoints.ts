@@ -47,6 +47,13 @@ const rules = {
   max_cost_inr_per_call: z.number().min(inrMin).max(inrMax).nullable().optional().describe('Most that one call may cost in the worst case, in rupees.'),
   max_output_tokens: z.int().min(1).max(limitMax).nullable().optional().describe('Most output tokens of one call.'),
   max_concurrency: z.int().min(1).max(concurrencyMax).nullable().optional().describe('Most concurrent calls.'),
+  tpm_limit: z
+    .int()
+    .min(1)
+    .max(limitMax)
+    .nullable()
+    .optional()
+    .describe('Most tokens a minute: prompts without what came from a cache, and answers; null = none.'),
   allowed_tools: z
     .array(z.string().max(toolPatternMaxChars).regex(toolPattern, 'must be the public name of a tool, or slug__* for all tools of a server'))
     .max(allowedMax)
@@ -64,6 +71,7 @@ const policyView = {
   max_cost_inr_per_call: z.number().nullable(),
   max_output_tokens: z.int().nullable(),
   max_concurrency: z.int().nullable(),
+  tpm_limit: z.int().nullable(),
   allowed_tools: z.array(z.string()).nullable(),
   run: runCapsView.nullable().describe('Caps of each run of the key; null = none.'),
 }
@@ -118,6 +126,7 @@ function rulesOf(body: Rules) {
       maxCostUinr: cost === undefined || cost === null ? cost : uinrFromInr(cost),
       maxOutputTokens: body.max_output_tokens,
       maxConcurrency: body.max_concurrency,
+      tpmLimit: body.tpm_limit,
       allowedTools: unique(body.allowed_tools),
       run: body.run,
     },
@@ -200,6 +209,7 @@ export const keyEndpoints = {
         max_cost_inr_per_call: body.max_cost_inr_per_call ?? null,
         max_output_tokens: body.max_output_tokens ?? null,
         max_concurrency: body.max_concurrency ?? null,
+        tpm_limit: body.tpm_limit ?? null,
         allowed_tools: policies.allowedTools ? [...policies.allowedTools] : null,
         run: runCapsViewOf(capsAfter(null, body.run ?? null)),
       }

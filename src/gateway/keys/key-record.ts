@@ -79,8 +79,8 @@ function secretsOf({ hash, previousHash, previousUntil }: KeyRow): KeySecrets {
 }
 
 function policiesOf(row: KeyRow): readonly CallPolicy[] {
-  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools, runCaps } = row
-  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, allowedTools, runCaps].every(rule => rule === null)) return []
+  const { allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps } = row
+  if ([allowedModels, allowedProviders, maxCostUinr, maxOutputTokens, maxConcurrency, tpmLimit, allowedTools, runCaps].every(rule => rule === null)) return []
   const tools = allowedTools === null ? {} : { allowedTools }
   const caps = runCapsOf(runCaps)
   return [
@@ -92,6 +92,7 @@ function policiesOf(row: KeyRow): readonly CallPolicy[] {
       maxCostUinr,
       maxOutputTokens,
       maxConcurrency,
+      tpmLimit,
       ...tools,
       ...(caps === null ? {} : { run: caps }),
     },

@@ -26,6 +26,7 @@ export interface KeyView {
   readonly max_cost_inr_per_call: number | null
   readonly max_output_tokens: number | null
   readonly max_concurrency: number | null
+  readonly tpm_limit: number | null
   readonly allowed_tools: readonly string[] | null
   readonly run: ReturnType<typeof runCapsViewOf>
   readonly last_used_at: string | null
@@ -69,6 +70,7 @@ export function keyView(row: ListedKey, { budget, pendingUseMs, nowMs, tiers }: 
     max_cost_inr_per_call: row.maxCostUinr === null ? null : inrFromUinr(row.maxCostUinr),
     max_output_tokens: row.maxOutputTokens,
     max_concurrency: row.maxConcurrency,
+    tpm_limit: row.tpmLimit,
     allowed_tools: row.allowedTools,
     run: runCapsViewOf(row.runCaps),
     last_used_at: lastUsedMs === 0 ? null : new Date(lastUsedMs).toISOString(),

@@ -35,6 +35,7 @@ export interface KeyPolicies {
   readonly maxCostUinr?: bigint | null | undefined
   readonly maxOutputTokens?: number | null | undefined
   readonly maxConcurrency?: number | null | undefined
+  readonly tpmLimit?: number | null | undefined
   /** Null allows no tool of an MCP server. */
   readonly allowedTools?: readonly string[] | null | undefined
   /** Caps of each run of the key. A cap that is left out does not change. */
@@ -142,6 +143,7 @@ export async function makeKey(tx: Tx, params: NewKey, allow: AllowLimits, { ids,
       createdAt,
       policies.allowedTools ?? null,
       capsText(capsAfter(null, policies.run ?? null)),
+      policies.tpmLimit ?? null,
     ),
   )
   await emit(tx, { id: eventId(ids, nowMs), orgId: params.orgId, type: 'key.created', atMs: nowMs, data: { key_id: id, prefix, tier, scope } })
@@ -196,6 +198,7 @@ export async function changeKey(tx: Tx, orgId: number, keyId: number, changes: K
       now,
       orElse(changes.allowedTools, before.allowedTools),
       capsText(changes.run === undefined ? before.runCaps : capsAfter(before.runCaps, changes.run)),
+      orElse(changes.tpmLimit, before.tpmLimit),
     ),
   )
 }

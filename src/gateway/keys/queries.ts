@@ -28,6 +28,7 @@ export interface KeyRow {
   readonly maxCostUinr: bigint | null
   readonly maxOutputTokens: number | null
   readonly maxConcurrency: number | null
+  readonly tpmLimit: number | null
   readonly allowedTools: readonly string[] | null
   readonly runCaps: StoredRunCaps | null
   readonly hash: Buffer
@@ -48,7 +49,7 @@ export const findForAuth = statement<[id: number], KeyRow>(
      k.rpm_limit as "rpmLimit", k.daily_limit as "dailyLimit", k.enabled, k.disabled_reason as "disabledReason",
      k.expires_at as "expiresAt", k.revoked_at as "revokedAt", m.capabilities, k.allowed_models as "allowedModels",
      k.allowed_providers as "allowedProviders", k.max_cost_uinr as "maxCostUinr", k.max_output_tokens as "maxOutputTokens",
-     k.max_concurrency as "maxConcurrency", k.allowed_tools as "allowedTools", k.run_caps as "runCaps", k.hash, k.previous_hash as "previousHash", k.previous_until as "previousUntil"
+     k.max_concurrency as "maxConcurrency", k.tpm_limit as "tpmLimit", k.allowed_tools as "allowedTools", k.run_caps as "runCaps", k.hash, k.previous_hash as "previousHash", k.previous_until as "previousUntil"
    from api_keys k
    left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'
    where k.id = $1::int`,
@@ -108,14 +109,15 @@ export const insertKey = statement<
     createdAt: Date,
     allowedTools: readonly string[] | null,
     runCaps: string | null,
+    tpmLimit: number | null,
   ],
   { id: number }
 >(
   'keys.insert',
   `insert into api_keys (org_id, user_id, workspace_id, name, hash, prefix, scope, tier, rpm_limit, daily_limit, lifecycle_pin,
-     allowed_models, allowed_providers, max_cost_uinr, max_output_tokens, max_concurrency, expires_at, created_at, allowed_tools, run_caps)
+     allowed_models, allowed_providers, max_cost_uinr, max_output_tokens, max_concurrency, expires_at, created_at, allowed_tools, run_caps, tpm_limit)
    values ($1::int, $2::int, $3::int, $4::text, $5::bytea, $6::text, $7::text, $8::text, $9::int, $10::int, $11::text,
-     $12::text[], $13::text[], $14::bigint, $15::int, $16::int, $17::timestamptz, $18::timestamptz, $19::text[], $20::jsonb)
+     $12::text[], $13::text[], $14::bigint, $15::int, $16::int, $17::timestamptz, $18::timestamptz, $19::text[], $20::jsonb, $21::int)
    returning id`,
 )
 
@@ -136,6 +138,7 @@ export interface ChangeableKey {
   readonly maxCostUinr: bigint | null
   readonly maxOutputTokens: number | null
   readonly maxConcurrency: number | null
+  readonly tpmLimit: number | null
   readonly allowedTools: readonly string[] | null
   readonly runCaps: StoredRunCaps | null
   readonly expiresAt: Date | null
@@ -146,7 +149,7 @@ export const lockKey = statement<[orgId: number, keyId: number], ChangeableKey>(
   `select user_id as "userId", prefix, name, scope, tier, rpm_limit as "rpmLimit", daily_limit as "dailyLimit", enabled,
      disabled_reason as "disabledReason", lifecycle_pin as "lifecyclePin", allowed_models as "allowedModels",
      allowed_providers as "allowedProviders", max_cost_uinr as "maxCostUinr", max_output_tokens as "maxOutputTokens",
-     max_concurrency as "maxConcurrency", allowed_tools as "allowedTools", run_caps as "runCaps", expires_at as "expiresAt"
+     max_concurrency as "maxConcurrency", tpm_limit as "tpmLimit", allowed_tools as "allowedTools", run_caps as "runCaps", expires_at as "expiresAt"
    from api_keys where org_id = $1::int and id = $2::int and revoked_at is null for no key update`,
 )
 
@@ -169,12 +172,13 @@ export const updateKey = statement<
     now: Date,
     allowedTools: readonly string[] | null,
     runCaps: string | null,
+    tpmLimit: number | null,
   ]
 >(
   'keys.update',
   `update api_keys set name = $3::text, rpm_limit = $4::int, daily_limit = $5::int, enabled = $6::boolean, disabled_reason = $7::text,
      lifecycle_pin = $8::text, allowed_models = $9::text[], allowed_providers = $10::text[], max_cost_uinr = $11::bigint,
-     max_output_tokens = $12::int, max_concurrency = $13::int, allowed_tools = $15::text[], run_caps = $16::jsonb,
+     max_output_tokens = $12::int, max_concurrency = $13::int, allowed_tools = $15::text[], run_caps = $16::jsonb, tpm_limit = $17::int,
      idle_from = case when $6::boolean and not enabled then $14::timestamptz else idle_from end,
      inactivity_notice_at = case when $6::boolean and not enabled then null else inactivity_notice_at end
    where org_id = $1::int and id = $2::int`,

@@ -29,11 +29,25 @@ export const openaiRateHeader = {
   reset: 'x-ratelimit-reset-requests',
 } as const
 
+/** The headers in which clients of OpenAI read their limits of tokens. */
+export const openaiTokenHeader = {
+  limit: 'x-ratelimit-limit-tokens',
+  remaining: 'x-ratelimit-remaining-tokens',
+  reset: 'x-ratelimit-reset-tokens',
+} as const
+
 /** The headers in which clients of Anthropic read their limits of requests. */
 export const anthropicRateHeader = {
   limit: 'anthropic-ratelimit-requests-limit',
   remaining: 'anthropic-ratelimit-requests-remaining',
   reset: 'anthropic-ratelimit-requests-reset',
+} as const
+
+/** The headers in which clients of Anthropic read their limits of tokens. */
+export const anthropicTokenHeader = {
+  limit: 'anthropic-ratelimit-tokens-limit',
+  remaining: 'anthropic-ratelimit-tokens-remaining',
+  reset: 'anthropic-ratelimit-tokens-reset',
 } as const
 
 /** The structured fields of draft-ietf-httpapi-ratelimit-headers. */

@@ -29,6 +29,8 @@ export interface CallPolicy {
   readonly maxOutputTokens: number | null
   /** Maximum number of concurrent calls over all processes. A stream counts until it ends. */
   readonly maxConcurrency: number | null
+  /** Maximum number of tokens in a clock minute over all processes. Null or absent: no limit. */
+  readonly tpmLimit?: number | null
   /** Public names of tools of MCP servers, and `slug__*` for all tools of one. Null or absent: none. */
   readonly allowedTools?: readonly string[] | null
   /** The caps of each run. Absent: none. */

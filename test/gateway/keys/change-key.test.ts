@@ -91,6 +91,7 @@ describe('changing and revoking keys', () => {
       max_cost_inr_per_call: 1.5,
       max_output_tokens: 100,
       max_concurrency: 2,
+      tpm_limit: 20_000,
       allowed_tools: ['crm__*'],
     }
     expect((await patch(id, { name: ' renamed ', ...policies })).json.key).toMatchObject({ name: 'renamed', ...policies })

@@ -1,6 +1,6 @@
-/** Writes the requests that a caller has left into the headers of a reply, in the form of the caller's client. Decision 0802 gives the reasons. */
+/** Writes the requests and tokens that a caller has left into the headers of a reply, in the form of the caller's client. Decision 0802 gives the reasons. */
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
-import { anthropicRateHeader, openaiRateHeader, rateFieldHeader } from '../../wire/response-headers.ts'
+import { anthropicRateHeader, anthropicTokenHeader, openaiRateHeader, openaiTokenHeader, rateFieldHeader } from '../../wire/response-headers.ts'
 
 const [secondMs, minuteSeconds, hourSeconds, daySeconds] = [1000, 60, 3600, 86_400]
 
@@ -11,19 +11,27 @@ export interface PeriodLeft {
   readonly endsAtMs: number
 }
 
-/** The requests that a caller has left, at the time `nowMs`. `tightest` is the period whose limit the caller reaches first. */
+/** What a caller has left at the time `nowMs`. `tightest` is the period whose limit of requests the caller reaches first. `tokens` are those of the minute. */
 export interface CallerRates {
   readonly nowMs: number
   readonly minute: PeriodLeft
   readonly day: PeriodLeft
   readonly tightest: PeriodLeft | null
+  readonly tokens: PeriodLeft
 }
 
 export interface RateHeadersOptions {
-  /** Returns what the caller has left, or null without limits. */
+  /** Returns what the caller has left, or null without limits of requests and tokens. */
   readonly requestsLeft: (principal: BearerPrincipal) => CallerRates | null
   /** RATELIMIT_FIELDS. */
   readonly withFields: boolean
+}
+
+/** The names of the headers of one limit. */
+interface Names {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
 }
 
 /** The headers that a reply has already. */
@@ -43,15 +51,18 @@ export class RateHeaders {
   addTo(list: string[], principal: BearerPrincipal, isAnthropic: boolean, given: Given | null): void {
     const left = this.#options.requestsLeft(principal)
     if (left === null) return
-    const tightest = left.tightest
-    if (tightest === null) return
-    if (!isAnthropic) addOpenAi(list, tightest, left.nowMs)
-    else if (given === null || !isRelayed(given)) this.#addAnthropic(list, tightest)
-    if (this.#options.withFields) addFields(list, left)
+    const { tightest, tokens, nowMs } = left
+    if (!isAnthropic) {
+      if (tightest !== null) addOpenAi(list, openaiRateHeader, tightest, nowMs)
+      if (tokens.limit !== null) addOpenAi(list, openaiTokenHeader, tokens, nowMs)
+    } else if (given === null || !isRelayed(given)) {
+      if (tightest !== null) this.#addAnthropic(list, anthropicRateHeader, tightest)
+      if (tokens.limit !== null) this.#addAnthropic(list, anthropicTokenHeader, tokens)
+    }
+    if (tightest !== null && this.#options.withFields) addFields(list, left)
   }
 
-  #addAnthropic(list: string[], { limit, left, endsAtMs }: PeriodLeft): void {
-    const { limit: limitName, remaining, reset } = anthropicRateHeader
+  #addAnthropic(list: string[], { limit: limitName, remaining, reset }: Names, { limit, left, endsAtMs }: PeriodLeft): void {
     list.push(limitName, String(limit), remaining, String(left), reset, this.#timeText(endsAtMs))
   }
 
@@ -65,8 +76,7 @@ export class RateHeaders {
   }
 }
 
-function addOpenAi(list: string[], { limit, left, endsAtMs }: PeriodLeft, nowMs: number): void {
-  const { limit: limitName, remaining, reset } = openaiRateHeader
+function addOpenAi(list: string[], { limit: limitName, remaining, reset }: Names, { limit, left, endsAtMs }: PeriodLeft, nowMs: number): void {
   list.push(limitName, String(limit), remaining, String(left), reset, durationText(endsAtMs - nowMs))
 }
 

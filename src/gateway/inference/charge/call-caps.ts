@@ -14,10 +14,12 @@ import { firstHoldTokens, heldUsage, holdOf, lastAnswerTokens, outputCeiling } f
 import { outputTokensFor } from './price.ts'
 
 /**
- * Returns the request within the caps. A request with `max_tokens` is unchanged or refused. A request without it gets as `max_tokens` the most
+ * Returns the request within the caps. A prompt above a limit of tokens a minute is refused, because no minute has room for it. A request with `max_tokens` is unchanged or refused. A request without it gets as `max_tokens` the most
  * that every cap and the models' own limits allow. Throws `call_cap_exceeded`.
  */
 export function withinCallCaps(kind: Kind, request: ParsedRequest, plan: Plan, policies: readonly CallPolicy[]): ParsedRequest {
+  for (const policy of policies)
+    if (typeof policy.tpmLimit === 'number' && request.promptTokens > policy.tpmLimit) throw tooLarge(policy, policy.tpmLimit, request)
   if (!policies.some(policy => policy.maxOutputTokens !== null || policy.maxCostUinr !== null)) return request
   const isOpen = kind.hasOutput && request.maxTokens === null
   const bounded = isOpen ? withMaxTokens(request, tokensLeft(request, plan, policies)) : request
@@ -93,6 +95,13 @@ function tokensFor(amountUinr: bigint, request: ParsedRequest, { attempts }: Pic
 /** Sets a token limit, at least one token for each answer. When even that is too much, the caller's next check refuses the call. */
 function withMaxTokens(request: ParsedRequest, tokens: number | null): ParsedRequest {
   return tokens === null ? request : request.withMaxTokens(Math.max(1, Math.floor(tokens / request.answers)))
+}
+
+function tooLarge({ owner }: CallPolicy, cap: number, { promptTokens }: ParsedRequest): GatewayError {
+  return fail('call_cap_exceeded', {
+    message: `This ${owner} may use at most ${cap} tokens a minute (tpm_limit), and the prompt of this call has about ${promptTokens}. No minute has room for it: send a shorter prompt. No provider was called.`,
+    extra: { scope: owner, tpm_limit: cap, prompt_tokens: promptTokens },
+  })
 }
 
 function tooLong({ owner }: CallPolicy, cap: number, request: ParsedRequest): GatewayError {

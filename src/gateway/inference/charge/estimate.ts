@@ -108,6 +108,8 @@ export interface CallHold {
    * has no such route.
    */
   readonly debitUinr: bigint | null
+  /** The output tokens of the first hold: the most of any route of the plan. */
+  readonly outputTokens: number
 }
 
 /** Returns the amounts that a call holds before its dial. */
@@ -116,6 +118,7 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold
   let worstUinr = 0n
   let leastUinr = 0n
   let debitUinr: bigint | null = null
+  let outputTokens = 0
   // Each attempt counts with the limits of its own model.
   for (const attempt of plan.attempts) {
     const needTokens = firstHoldTokens(kind, request, attempt.model)
@@ -127,9 +130,10 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold
     // The hold of a stream is extended while it runs. A whole reply can come to its worst case, and the balance is money of the operator.
     const debit = request.stream ? costOf(attempt, request, mostTokens, needTokens) : worst
     if (need > needUinr) needUinr = need
+    if (needTokens > outputTokens) outputTokens = needTokens
     if (least > leastUinr) leastUinr = least
     if (!attempt.byok && (debitUinr === null || debit > debitUinr)) debitUinr = debit
     if (worst > worstUinr) worstUinr = worst
   }
-  return { needUinr, worstUinr, leastUinr, debitUinr }
+  return { needUinr, worstUinr, leastUinr, debitUinr, outputTokens }
 }

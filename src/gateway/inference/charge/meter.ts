@@ -336,7 +336,7 @@ export class Meter {
   /** Extends the hold to cover this usage on the route that serves the call. Returns false when a budget refuses. */
   extendTo(tokens: TokenUsage): boolean | Promise<boolean> {
     const attempt = this.#attempt
-    return attempt === null ? true : this.#permit.extendTo(this.#priceHeld(attempt, tokens), this.#input.debits && !attempt.byok)
+    return attempt === null ? true : this.#permit.extendTo(this.#priceHeld(attempt, tokens), this.#input.debits && !attempt.byok, tokens)
   }
 
   #priceHeld({ route: { price } }: Attempt, tokens: TokenUsage): bigint {

@@ -40,6 +40,7 @@ export interface ListedKey {
   readonly maxCostUinr: bigint | null
   readonly maxOutputTokens: number | null
   readonly maxConcurrency: number | null
+  readonly tpmLimit: number | null
   readonly allowedTools: readonly string[] | null
   readonly runCaps: StoredRunCaps | null
 }
@@ -50,7 +51,7 @@ const columns = `k.id, k.user_id as "userId", (k.user_id is null or m.user_id is
      k.expires_at as "expiresAt", k.revoked_at as "revokedAt", k.last_used_at as "lastUsedAt", k.created_at as "createdAt",
      k.rotated_at as "rotatedAt", k.previous_until as "previousUntil", k.allowed_models as "allowedModels",
      k.allowed_providers as "allowedProviders", k.max_cost_uinr as "maxCostUinr", k.max_output_tokens as "maxOutputTokens",
-     k.max_concurrency as "maxConcurrency", k.allowed_tools as "allowedTools", k.run_caps as "runCaps"`
+     k.max_concurrency as "maxConcurrency", k.tpm_limit as "tpmLimit", k.allowed_tools as "allowedTools", k.run_caps as "runCaps"`
 const withOwner = `left join org_members m on m.org_id = k.org_id and m.user_id = k.user_id and m.status = 'active'`
 
 /** A key of a page. */

@@ -24,6 +24,8 @@ const recallEveryMs = refusalMs
 const recallRunningEveryMs = 100
 /** A limit up to this number of requests a minute, or of concurrent calls, is leased unit by unit. Such a limit also bounds the cost of leasing. */
 const smallCap = 60n
+/** A limit below this number of tokens a minute is leased by need. */
+const smallTokenCap = 10_000n
 /** A slice has at least this number of needs, so that a new counter reaches its slice size in a few requests. */
 const sliceNeeds = 8n
 
@@ -294,7 +296,7 @@ export class Acquirer {
     if (allowanceSeconds === 0) return least
     const isRate = !isMoney(counter.metric)
     if (isRate && db.kind === 'embedded') return max(least, counter.cap ?? 0n)
-    if (isRate && counter.cap !== null && counter.cap <= smallCap) return least
+    if (isRate && counter.cap !== null && (counter.metric === 'tpm' ? counter.cap < smallTokenCap : counter.cap <= smallCap)) return least
     const elapsedMs = Math.max(clock.monotonicMs() - counter.askedAtMs, 50)
     const demand = BigInt(Math.ceil((Number(counter.taken) / elapsedMs) * 1000 * allowanceSeconds))
     return max(max(least, demand), need * sliceNeeds)

@@ -5,8 +5,16 @@
 import type { BearerPrincipal, CallPolicy } from '../../../platform/security/principal.ts'
 import type { RunCounter, Scope } from './counters/counter-state.ts'
 
+/** The tokens that limits of tokens a minute count. */
+export interface CountedUsage {
+  readonly promptTokens?: number
+  /** Part of the prompt tokens. */
+  readonly cachedTokens?: number
+  readonly completionTokens?: number
+}
+
 /** The fields of a charged event that limits need. The whole event goes through the journal as plain JSON values, with bigints allowed. */
-export interface ChargedEvent {
+export interface ChargedEvent extends CountedUsage {
   /** A UUIDv7, made at admission. */
   readonly id: string
   /** The amount that budgets count. */
@@ -35,12 +43,16 @@ export interface AdmissionRequest {
   readonly agentAncestorIds: readonly number[]
   /** The team of a `team` budget. Absent or null when there is none. */
   readonly teamId?: number | null
-  /** The policies of this call. Limits read only `maxConcurrency`. Absent when there are none. */
+  /** The policies of this call. Limits read only `maxConcurrency` and `tpmLimit`. Absent when there are none. */
   readonly policies?: readonly CallPolicy[]
   /** The run of the call, when it has caps. Absent or null when it has none. */
   readonly run?: RunHold | null
   /** The first hold: the most that the dearest route of the plan may cost at first. */
   readonly needUinr: bigint
+  /** The estimated tokens of the prompt, for limits of tokens a minute. Absent means none. */
+  readonly promptTokens?: number
+  /** The tokens in the first slice of output, for the same limits. Absent means none. */
+  readonly outputTokens?: number
   /** The worst case of the call. A strict budget holds all of it. */
   readonly worstUinr: bigint
   /**
@@ -91,9 +103,10 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   open(draft: E): Promise<void>
   /**
    * Extends the hold to at least `totalUinr`, with `debits` also in the prepaid balance. Returns true when it is covered, and false when it was
-   * refused and the call must end. Returns a promise when the database must be asked.
+   * refused and the call must end. Returns a promise when the database must be asked. `usage` is what the call may use then. Its tokens beyond the hold count
+   * in the minute that runs now, also above a limit of tokens: a rate cuts no call.
    */
-  extendTo(totalUinr: bigint, debits?: boolean): boolean | Promise<boolean>
+  extendTo(totalUinr: bigint, debits?: boolean, usage?: CountedUsage): boolean | Promise<boolean>
   /**
    * Writes a `progress` record, together with the records of other calls in this turn of the event loop. The caller sets the pace: at the first
    * byte, then at most once a second. After the end of the call it does nothing, because the record matters only after a crash.
@@ -112,10 +125,10 @@ export interface Limits<E extends ChargedEvent = ChargedEvent> {
    */
   takeRate(principal: BearerPrincipal): void | Promise<void>
   /**
-   * Holds in the daily limit, in the free calls of a trial, in the caps of the run, in every budget, in the prepaid balance when a route debits it, and in every cap of
-   * concurrent calls, all or none.
-   * Throws `daily_limit_reached`, `trial_limit_reached`, `concurrency_limit_reached`, `run_budget_exceeded`, `run_calls_exceeded`, `budget_exceeded`,
-   * `agent_budget_exceeded`,
+   * Holds in the daily limit, in the free calls of a trial, in the caps of the run, in every budget, in the prepaid balance when a route debits it, in every
+   * limit of tokens a minute, and in every cap of concurrent calls, all or none.
+   * Throws `daily_limit_reached`, `trial_limit_reached`, `rate_limit_exceeded`, `concurrency_limit_reached`, `run_budget_exceeded`, `run_calls_exceeded`,
+   * `budget_exceeded`, `agent_budget_exceeded`,
    * `insufficient_credits` (or their `…_held` variants) with BUDX-04 evidence, `database_unavailable`, `journal_full`.
    */
   admit(request: AdmissionRequest): Permit<E> | Promise<Permit<E>>

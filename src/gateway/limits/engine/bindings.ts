@@ -1,7 +1,7 @@
 /** Finds the counters that bind a caller. They are found once for each caller and period, and then reused until a cap or a period changes. */
 import { LRUCache } from 'lru-cache'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
-import { endOfIstDayMs, endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
+import { endOfIstDayMs, endOfIstMinuteMs, endOfIstMonthMs, istMonth } from '../../../platform/values/ist-time.ts'
 import type { BudgetCache, BudgetEntry, PeriodCap } from '../budgets/budget-cache.ts'
 import type { PeriodWindow } from '../budgets/periods/period.ts'
 import { type BudgetCalendar, defaultZones } from '../budgets/periods/zones.ts'
@@ -9,6 +9,7 @@ import type { Charge, PeriodRef } from '../journal/journal-records.ts'
 import type { AdmissionRequest, RunHold } from './admission.ts'
 import type { Counter, CounterTable, Scope, ScopeRef } from './counters/counter-state.ts'
 import { areCapsOf, type RunningCap, runningCapsOf } from './counters/running.ts'
+import { areTokenCapsOf, type TokenCap, tokenCapsOf } from './counters/token-rates.ts'
 
 const bindingsMax = 20_000
 /** The id of the scope that counts the free calls of a founder. */
@@ -26,16 +27,18 @@ export interface Binding {
   readonly version: number
   readonly dailyLimit: number | null
   readonly running: readonly RunningCap[]
+  /** The limits of tokens a minute. Their counters are before those of concurrent calls. */
+  readonly tokens: readonly TokenCap[]
   /** The cap of the whole organisation. Its counter is the last one. Null when there is none. */
   readonly orgRunning: number | null
   /** The run of the call, when it has caps. */
   readonly run: RunHold | null
-  /** The end of the IST day or month, or of a period of a budget, in Unix milliseconds. */
+  /** The end of the IST day or month, of a period of a budget, or of the minute of a limit of tokens, in Unix milliseconds. */
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
   /**
    * The capped counters in the order in which they refuse: the daily limit, the free calls of a trial, the caps of the run, the budgets from the
-   * narrowest to the widest, the prepaid balance, then concurrent calls. Concurrent calls come last because waiting helps there.
+   * narrowest to the widest, the prepaid balance, tokens a minute, then concurrent calls. These come last because waiting helps there.
    */
   readonly counters: readonly Counter[]
   readonly charge: Charge
@@ -83,7 +86,7 @@ export class Bindings {
     const binding = isPlain(request) ? (this.#plain.get(request.principal) ?? this.#remembered(request)) : this.#bindings.get(callerKey(request))
     if (binding === undefined || binding.version !== this.version || nowMs >= binding.validUntilMs) return null
     if (binding.dailyLimit !== dailyLimitOf(request) || binding.run !== (request.run ?? null)) return null
-    if (!areCapsOf(binding.running, request.policies)) return null
+    if (!areCapsOf(binding.running, request.policies) || !areTokenCapsOf(binding.tokens, request)) return null
     return this.#budgets.areFresh(binding.entries, monotonicMs) ? binding : null
   }
 
@@ -120,6 +123,9 @@ export class Bindings {
     }
     const prepaid = isPrepaid(request)
     if (prepaid) counters.push(this.#counters.get(orgRef(principal.orgId), 'prepaid', nowMs, 0n))
+    const tokens = tokenCapsOf(principal.orgId, request)
+    for (const { ref, cap } of tokens) counters.push(this.#counters.get(ref, 'tpm', nowMs, BigInt(cap)))
+    if (tokens.length > 0) endsAtMs = Math.min(endsAtMs, endOfIstMinuteMs(nowMs))
     const running = runningCapsOf(principal.orgId, request.policies)
     for (const { ref, cap } of running) counters.push(this.#counters.get(ref, 'running', nowMs, BigInt(cap)))
     if (orgRunning !== null) counters.push(this.#counters.get(orgRef(principal.orgId), 'running', nowMs, BigInt(orgRunning)))
@@ -127,6 +133,7 @@ export class Bindings {
       version: this.version,
       dailyLimit,
       running,
+      tokens,
       orgRunning,
       run,
       validUntilMs: endsAtMs,

@@ -120,6 +120,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       flusher: this.#flusher,
       acquirer: this.#acquirer,
       counters: this.#counters,
+      nowMs,
       capsVersion: () => this.#bindings.version,
       opened: this.#opened,
       keepsSlices: config.ALLOWANCE_SECONDS > 0,
@@ -333,7 +334,11 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       this.#wentBack = false
       this.#forget(await withoutRow(this.#options.db, [...this.#counters.all()]))
     }
-    const forgotten = sweepIdle(this.#flusher, this.#counters, this.#registry.nowMs(), clock.monotonicMs())
+    const nowMs = this.#registry.nowMs()
+    // A call can add tokens to a minute of which this process has leased nothing. The others must count them too.
+    const added = [...this.#counters.all()].filter(({ over, id, offline, endsAtMs }) => over !== 0n && id === null && !offline && endsAtMs > nowMs)
+    if (added.length > 0) await this.#acquirer.ensure(added)
+    const forgotten = sweepIdle(this.#flusher, this.#counters, nowMs, clock.monotonicMs())
     if (forgotten > 0) this.#rebind()
     if ([...this.#counters.all()].some(counter => counter.unsure)) await this.#flusher.exclusive(() => this.#acquirer.reconcile())
     this.#flusher.expire(config.JOURNAL_KEEP_MS)
@@ -414,6 +419,10 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   }
 
   async #giveBack(counters: readonly Counter[]): Promise<void> {
+    writeCounts(
+      this.#flusher,
+      counters.filter(counter => counter.over !== 0n),
+    )
     returnIdle(this.#flusher, counters)
     await this.#flusher.flushNow()
   }

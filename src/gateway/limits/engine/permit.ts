@@ -6,15 +6,19 @@ import { JournalWriteError } from '../journal/journal.ts'
 import type { Amounts, Charge, JournalRecord } from '../journal/journal-records.ts'
 import type { Acquirer } from './acquire.ts'
 import { FencedError } from './acquire.ts'
-import type { ChargedEvent, Permit, RefusedBy } from './admission.ts'
+import type { ChargedEvent, CountedUsage, Permit, RefusedBy } from './admission.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
 import { type Counter, type CounterTable, isMoney, isValue } from './counters/counter-state.ts'
+import { countedTokens } from './counters/token-rates.ts'
+import { TokenUse } from './counters/token-use.ts'
 import { runCallsRemainingOf, runRemainingOf } from './run-remaining.ts'
 
 export interface PermitTools<E extends ChargedEvent> {
   readonly flusher: Flusher<E>
   readonly acquirer: Acquirer
-  readonly counters: Pick<CounterTable, 'spendOf'>
+  readonly counters: Pick<CounterTable, 'spendOf' | 'get'>
+  /** Returns the time of the database's clock in Unix milliseconds. */
+  readonly nowMs: () => number
   /** Returns a number that increases when any cap may have changed. */
   readonly capsVersion: () => number
   /** The opened calls. They are written again when the journal begins a new segment. */
@@ -33,6 +37,8 @@ interface Hold {
   readonly charge: Charge
   /** The `capsVersion` at the time when the counters were found. */
   readonly capsVersion: number
+  /** True when a limit of tokens a minute is among the counters. */
+  readonly countsTokens: boolean
 }
 
 /** The permit of one call. */
@@ -51,6 +57,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   #draft: E | null = null
   #extending: Promise<boolean> | null = null
   #refusedBy: RefusedBy | null = null
+  readonly #tokens: TokenUse | null
 
   constructor(tools: PermitTools<E>, eventId: string, admittedAtMs: number, heldUinr: bigint, hold: Hold) {
     this.#tools = tools
@@ -63,6 +70,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.balanceLeftUinr = balanceLeftOf(hold)
     this.#capsVersion = hold.capsVersion
     this.#generation = tools.acquirer.generation
+    this.#tokens = hold.countsTokens ? new TokenUse(this.#counters, this.#amounts, counter => this.#minuteOf(counter)) : null
   }
 
   get heldUinr(): bigint {
@@ -124,8 +132,9 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     }
   }
 
-  extendTo(totalUinr: bigint, debits = false): boolean | Promise<boolean> {
+  extendTo(totalUinr: bigint, debits = false, usage?: CountedUsage): boolean | Promise<boolean> {
     if (this.#ended) return false
+    if (this.#tokens !== null && usage !== undefined) this.#tokens.extendTo(BigInt(countedTokens(usage)))
     if (!debits && totalUinr <= this.#heldUinr) return true
     if (this.#extending !== null) return this.#extending.then(() => this.extendTo(totalUinr, debits))
     if (this.#generation !== this.#tools.acquirer.generation) return totalUinr <= this.#heldUinr
@@ -140,11 +149,18 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     return true
   }
 
+  /** Returns the counter of the same limit in the minute that runs now. It has the limit of today, which the owner may have changed. */
+  #minuteOf(counter: Counter): Counter {
+    const { counters, nowMs } = this.#tools
+    return counters.get(counter, 'tpm', nowMs(), counter.cap)
+  }
+
   settle(event: E): Promise<void> {
     this.#end()
     this.#absorb(event)
-    const charged = { event, charge: this.#charge, counts: this.#counts() }
-    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), spentOf(counter, event)))
+    const used = this.#tokens === null ? null : this.#tokens.end(BigInt(countedTokens(event)), this.#tools.nowMs())
+    const charged = { event, charge: this.#charge, counts: this.#counts(used) }
+    const parts = this.#counters.map((counter, i) => this.#outOf(counter, this.#amountAt(i), used?.get(i) ?? spentOf(counter, event)))
     const record: JournalRecord<E> = { kind: 'settle', ...charged, released: this.#released(parts) }
     this.#noteSpend(event)
     const { flusher, waitsForCommit } = this.#tools
@@ -287,11 +303,17 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 
   /**
-   * Returns the daily units of the call: one for its key, and one for the free calls of a trial. What a run has used is counted where its events are added up.
+   * Returns the units of the call: one of the day for its key, one for the free calls of a trial, and its tokens of the minute. `used` are the tokens at the end.
+   * Before that, they are those that it holds. What a run has used is counted where its events are added up.
    */
-  #counts(): Amounts {
+  #counts(used: ReadonlyMap<number, bigint> | null = null): Amounts {
     let counts = noAmounts
-    for (const { metric, id } of this.#counters) if (metric === 'daily' && id !== null) counts = [...counts, [id, 1n]]
+    for (let i = 0; i < this.#counters.length; i++) {
+      const { metric, id } = this.#counters[i] as Counter
+      if (id === null || (metric !== 'daily' && metric !== 'tpm')) continue
+      const units = metric === 'daily' ? 1n : (used?.get(i) ?? this.#amountAt(i))
+      if (units > 0n) counts = [...counts, [id, units]]
+    }
     return counts
   }
 
@@ -350,7 +372,7 @@ function throwFull(error: unknown): never {
 
 /**
  * Returns the amount that a call takes out of a counter for good: its value from a budget, its cost from the balance, one request from the daily
- * limit or the calls of a run, and nothing from concurrent calls.
+ * limit or the calls of a run, and nothing from concurrent calls. `TokenUse` knows the tokens.
  */
 function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bigint {
   switch (metric) {
@@ -361,6 +383,7 @@ function spentOf({ metric }: Counter, { valueUinr, costUinr }: ChargedEvent): bi
     case 'prepaid':
       return costUinr
     case 'running':
+    case 'tpm':
       return 0n
     case 'daily':
     case 'rpm':

@@ -66,7 +66,7 @@ const isOfMonth = (c: string): string =>
 
 /**
  * Makes missing counters, in the order of their natural key so that two first users cannot deadlock. Caps of spend and budget counters come from the
- * budgets, and other caps from the caller.
+ * budgets, and other caps from the caller. No grant goes beyond a limit of tokens, so these counters are strict.
  */
 export const ensureCounters = statement<
   [
@@ -93,7 +93,7 @@ export const ensureCounters = statement<
      order by p.org_id, p.scope, p.scope_id, p.period for share of p)
    insert into counters (org_id, scope, scope_id, metric, period, cap, strict, warn_percent, ends_at)
    select a.org_id, a.scope, a.scope_id, a.metric, a.period,
-     case when a.metric in ('spend', 'budget') then coalesce(m.cap_uinr, o.cap_uinr) else a.cap end, coalesce(m.strict, o.strict, false),
+     case when a.metric in ('spend', 'budget') then coalesce(m.cap_uinr, o.cap_uinr) else a.cap end, coalesce(m.strict, o.strict, a.metric = 'tpm'),
      coalesce(m.warn_percent, o.warn_percent, '{}'), a.ends_at
    from ask a
    left join months m on m.org_id = a.org_id and m.scope = a.scope and m.scope_id = a.scope_id and a.metric in ('spend', 'budget')
@@ -106,7 +106,7 @@ export const ensureCounters = statement<
 /** Sets the cap of a rate, daily or running counter to the current limit of the caller's key or agent. */
 export const setLimitCap = statement<[id: bigint, cap: bigint]>(
   'limits.set_limit_cap',
-  `update counters set cap = $2::bigint where id = $1::bigint and metric in ('rpm', 'daily', 'running')`,
+  `update counters set cap = $2::bigint where id = $1::bigint and metric in ('rpm', 'tpm', 'daily', 'running')`,
 )
 
 export const findCounters = statement<
@@ -174,7 +174,7 @@ export const findOwnLeases = statement<[processId: bigint, ids: readonly bigint[
 export const deleteEndedCounters = statement<[minuteCut: Date, dayCut: Date, budgetCut: Date]>(
   'limits.delete_ended_counters',
   `with ended as materialized (
-     select id from counters where (metric = 'rpm' and ends_at < $1::timestamptz) or (metric = 'daily' and ends_at < $2::timestamptz)
+     select id from counters where (metric in ('rpm', 'tpm') and ends_at < $1::timestamptz) or (metric = 'daily' and ends_at < $2::timestamptz)
        or (metric = 'budget' and ends_at < $3::timestamptz and leased = 0)
      order by id for update skip locked)
    delete from counters c using ended e where c.id = e.id`,
@@ -263,7 +263,7 @@ export const settleCounters = statement<
      where l.process_id = $1::bigint and d.released > 0),
    given as (
      update leases l set amount = l.amount - b.amount from back b where l.process_id = $1::bigint and l.counter_id = b.counter_id)
-   update counters c set spent = c.spent + d.spent, leased = c.leased - coalesce(b.amount, 0),
+   update counters c set spent = greatest(c.spent + d.spent, 0), leased = c.leased - coalesce(b.amount, 0),
      warned_at = case when d.warned then coalesce(c.warned_at, $7::timestamptz) else c.warned_at end,
      blocked_at = case when d.blocked then coalesce(c.blocked_at, $7::timestamptz) else c.blocked_at end,
      warned_percent = c.warned_percent || d.marked::int[]

@@ -50,6 +50,13 @@ export function refusalError(
       extra: { scope: counter.scope, limit: Number(note.cap), resets_at: resetsAt },
       ...(counter.scope === 'org' ? { message: `All keys of this organisation together may make ${note.cap} requests a minute (ORG_RPM).` } : {}),
     })
+  if (counter.metric === 'tpm')
+    return fail('rate_limit_exceeded', {
+      retryAfterSeconds: endSeconds,
+      headers,
+      extra: { scope: counter.scope, limit: Number(note.cap), limit_name: 'tpm_limit', resets_at: resetsAt },
+      message: `This ${counter.scope} may use ${note.cap} tokens a minute (tpm_limit), and this call does not fit in the rest of this minute. It resets at ${resetsAt}.`,
+    })
   if (counter.metric === 'daily' && counter.scope === 'org')
     return fail('trial_limit_reached', {
       retryAfterSeconds: endSeconds,

@@ -115,6 +115,7 @@ export function batchOf<E extends ChargedEvent>(records: Iterable<JournalRecord<
       case 'count':
         addAll(batch.counts, record.counts)
         addAll(batch.released, record.counts)
+        addAll(batch.counts, record.over ?? [])
         break
       case 'open':
       case 'progress':

@@ -42,8 +42,8 @@ export type JournalRecord<E extends ChargedEvent> =
   | { readonly kind: 'close'; readonly eventId: string; readonly released: Amounts }
   /** Idle slices are given back. */
   | { readonly kind: 'return'; readonly released: Amounts }
-  /** Rate units were used. */
-  | { readonly kind: 'count'; readonly counts: Amounts }
+  /** Rate units were used, out of leases. `over` are tokens beyond them. An amount below zero was added before and not used. */
+  | { readonly kind: 'count'; readonly counts: Amounts; readonly over?: Amounts }
 
 type EventRecord<E extends ChargedEvent> = Extract<JournalRecord<E>, { readonly event: E }>
 
@@ -307,7 +307,7 @@ function parseRecord<E extends ChargedEvent>(text: string): JournalRecord<E> {
   const parsed = JSON.parse(text) as Record<string, unknown> & { event?: Record<string, unknown>; big?: string[] }
   if (parsed.event !== undefined) for (const name of parsed.big ?? []) parsed.event[name] = BigInt(String(parsed.event[name]))
   delete parsed.big
-  for (const name of ['counts', 'released']) {
+  for (const name of ['counts', 'released', 'over']) {
     const amounts = parsed[name]
     if (Array.isArray(amounts)) parsed[name] = amounts.map(([id, amount]: [string, string]) => [BigInt(id), BigInt(amount)])
   }

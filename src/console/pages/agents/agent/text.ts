@@ -167,13 +167,15 @@ export const text = {
 
 /** Returns the rules of an agent as sentences, the narrowest first. */
 export function rulesInWords(agent: Agent): string[] {
-  const { allowed_models: models, allowed_providers: providers, max_cost_inr_per_call: cost, max_output_tokens: tokens, max_concurrency: concurrency } = agent
+  const { allowed_models: models, allowed_providers: providers, max_cost_inr_per_call: cost } = agent
+  const { max_output_tokens: tokens, max_concurrency: concurrency, tpm_limit: tokensAMinute } = agent
   return [
     models === null ? 'Every model that its key allows' : `Only the model${models.length === 1 ? '' : 's'} ${idsText(models)}`,
     providers === null ? 'Served by any provider' : `Served only by ${idsText(providers)}`,
     ...(cost === null ? [] : [`At most ${money(cost)} a call`]),
     ...(tokens === null ? [] : [`At most ${count(tokens)} output tokens a call`]),
     ...(concurrency === null ? [] : [`At most ${count(concurrency)} ${concurrency === 1 ? 'call' : 'calls'} at the same time`]),
+    ...(tokensAMinute === null ? [] : [`At most ${count(tokensAMinute)} tokens a minute`]),
     agent.may_delegate ? 'It may create child agents' : 'It creates no child agents',
   ]
 }

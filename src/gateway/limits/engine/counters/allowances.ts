@@ -16,6 +16,7 @@ import type { ProcessRegistry } from '../processes.ts'
 import { type Refused, refusalError } from '../refusal.ts'
 import { type Counter, type CounterTable, isOfRun, isValue } from './counter-state.ts'
 import { RequestsLeft } from './requests-left.ts'
+import { hasTokenCap, tokensHeld } from './token-rates.ts'
 
 /** The most times that a call begins again because its process was fenced or its counters were replaced. */
 const roundsMax = 4
@@ -103,11 +104,11 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
   }
 
   /** Returns what the limits of the caller leave. Null without limits. The object is valid until the next call. */
-  requestsLeft({ orgId, keyId, limits: { rpmLimit, dailyLimit }, isTrial }: BearerPrincipal): RequestsLeft | null {
+  requestsLeft({ orgId, keyId, limits: { rpmLimit, dailyLimit }, isTrial, policies }: BearerPrincipal): RequestsLeft | null {
     const window = this.#windows.get(keyId)
     const ofOrg = window?.org ?? null
     const trial = isTrial === true ? this.#trials.get(orgId) : undefined
-    if (rpmLimit === null && dailyLimit === null && ofOrg === null && trial === undefined) return null
+    if (rpmLimit === null && dailyLimit === null && ofOrg === null && trial === undefined && !hasTokenCap(policies)) return null
     const { registry, clock, counters } = this.#options
     const left = this.#left
     const monotonicMs = clock.monotonicMs()
@@ -116,6 +117,9 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     if (ofOrg !== null) left.minute.note(Number(ofOrg.cap), ofOrg, monotonicMs)
     if (dailyLimit !== null) left.day.note(dailyLimit, counters.dailyOf(orgId, 'key', String(keyId), left.dayText), monotonicMs)
     if (trial !== undefined) left.day.note(trial.callsMost, counters.dailyOf(trial.founder, 'org', trialScopeId, left.dayText), monotonicMs)
+    for (const { owner, ownerId, tpmLimit } of policies)
+      if (tpmLimit !== null && tpmLimit !== undefined)
+        left.tokens.note(tpmLimit, counters.tokensOf(orgId, owner, String(ownerId), left.minuteText), monotonicMs)
     return left
   }
 
@@ -126,6 +130,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
       beyondUinr,
       charge: binding.charge,
       capsVersion: binding.version,
+      countsTokens: binding.tokens.length > 0,
     })
   }
 
@@ -136,6 +141,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     if (!registry.isInTouch) await this.#touch()
     // The amount that a strict budget holds when the worst case does not fit and the call can be bound.
     let boundUinr: bigint | null = null
+    let binding: Binding | null = null
     for (let round = 1; ; round++) {
       try {
         const nowMs = registry.nowMs()
@@ -144,12 +150,15 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         const trial = request.isFree === true ? await this.#options.trialOf(orgId) : null
         if (trial !== null) this.#rememberTrial(orgId, trial)
         if (request.run) await this.#followRun(orgId, request.run, nowMs)
-        const binding = await bindings.load(request, nowMs, orgRunning, trial)
+        binding = await bindings.load(request, nowMs, orgRunning, trial)
         const { dailyLimit } = binding
         const daily = binding.counters[0]
         if (dailyLimit !== null && daily !== undefined) await this.#follow(daily, dailyLimit)
-        for (const [i, { cap }] of binding.running.entries()) {
-          const counter = binding.counters[binding.counters.length - binding.running.length - (orgRunning === null ? 0 : 1) + i]
+        // The counters of both kinds of caps are in their order, before the one of the organisation.
+        const caps = [...binding.tokens, ...binding.running]
+        const capsAt = binding.counters.length - caps.length - (orgRunning === null ? 0 : 1)
+        for (const [i, { cap }] of caps.entries()) {
+          const counter = binding.counters[capsAt + i]
           if (counter !== undefined) await this.#follow(counter, cap)
         }
         const ofOrg = binding.counters.at(-1)
@@ -169,9 +178,33 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         boundUinr = left
       } catch (error) {
         if (error instanceof FencedError && round < roundsMax) continue
+        const permit = error instanceof DatabaseUnavailableError && binding !== null ? this.#admitOffline(request, binding) : null
+        if (permit !== null) return permit
         throw asUnavailable(error)
       }
     }
+  }
+
+  /**
+   * Admits a call while the database is away, when only its tokens a minute have no lease yet. This process serves its share of the limit, once. Returns null
+   * when the call needs more.
+   */
+  #admitOffline(request: AdmissionRequest, binding: Binding): Permit<E> | null {
+    const { registry, acquirer, clock } = this.#options
+    if (binding.tokens.length === 0) return null
+    const needs = needsOf(binding, request).map((need, i) => {
+      const counter = binding.counters[i] as Counter
+      if (counter.metric !== 'tpm' || (counter.id !== null && !counter.offline)) return need
+      const share = BigInt(Math.floor(Number(counter.cap) / registry.live))
+      if (!counter.offline) {
+        counter.offline = true
+        counter.idle = share
+      }
+      return tokensHeld(need < share ? need : share, request)
+    })
+    const nowMs = registry.nowMs()
+    if (nowMs >= binding.validUntilMs || !acquirer.take(binding.counters, needs, clock.monotonicMs())) return null
+    return this.#permit(request, nowMs, binding, { amounts: needs, beyondUinr: null })
   }
 
   async #takeRateSlow(principal: BearerPrincipal): Promise<void> {
@@ -317,15 +350,16 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
 }
 
 /**
- * Returns the need in each counter. The daily limit, the calls of a run and a cap of concurrent calls need one
- * unit. The prepaid balance needs the amount that may
- * be debited. A strict budget needs the worst case, or the smaller amount to which the call is bound. Any other budget, and the cap of a run, needs the first hold. A
- * need is never zero, so that an exhausted budget also stops free calls.
+ * Returns the need in each counter. The daily limit, the calls of a run and a cap of concurrent calls need one unit. The prepaid balance needs the amount that
+ * may be debited. A strict budget needs the worst case, or the smaller amount to which the call is bound. Any other budget, and the cap of a run, needs the first
+ * hold. Such a need is never zero, so that an exhausted budget also stops free calls. A limit of tokens a minute needs the tokens of that hold.
  */
-function needsOf(binding: Binding, { needUinr, worstUinr, debitUinr }: AdmissionRequest, boundUinr: bigint | null = null): bigint[] {
+function needsOf(binding: Binding, request: AdmissionRequest, boundUinr: bigint | null = null): bigint[] {
+  const { needUinr, worstUinr, debitUinr } = request
   const need = atLeastOne(needUinr)
-  return binding.counters.map(({ metric, strict }) => {
+  return binding.counters.map(({ metric, strict, cap }) => {
     if (metric === 'prepaid') return atLeastOne(debitUinr ?? 0n)
+    if (metric === 'tpm') return tokensHeld(cap, request)
     if (!isValue(metric)) return 1n
     if (strict && boundUinr !== null) return boundUinr
     return strict && worstUinr > need ? worstUinr : need

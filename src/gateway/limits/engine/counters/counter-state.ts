@@ -12,9 +12,10 @@ export const scopes = ['org', 'team', 'workspace', 'member', 'key', 'agent'] as 
 export type Scope = (typeof scopes)[number]
 /**
  * `spend` counts the month of India for every scope, with or without a budget. `budget` counts the period of a budget that has another one. `running` counts
- * concurrent calls. Its units are held and given back, and never spent. `run_spend` and `run_calls` count the value and the calls of one run.
+ * concurrent calls. Its units are held and given back, and never spent. `run_spend` and `run_calls` count the value and the calls of one run. `tpm` counts the
+ * tokens of a clock minute.
  */
-export type Metric = 'spend' | 'budget' | 'prepaid' | 'rpm' | 'daily' | 'running' | 'run_spend' | 'run_calls'
+export type Metric = 'spend' | 'budget' | 'prepaid' | 'rpm' | 'tpm' | 'daily' | 'running' | 'run_spend' | 'run_calls'
 
 /** Returns true when the metric is that of a budget. */
 export const isSpend = (metric: string): boolean => metric === 'spend' || metric === 'budget'
@@ -64,13 +65,18 @@ export class Counter {
   /** The row's id, or null until `ensure` has run. */
   id: bigint | null = null
   cap: bigint | null
-  strict = false
+  /** True: no grant goes beyond the cap. It is so for strict budgets, and for tokens a minute. */
+  strict: boolean
   /** The leased and free amount. */
   idle = 0n
   /** The amount in holds of running calls. */
   held = 0n
   /** Used rate units that are not in the journal yet. */
   counted = 0n
+  /**
+   * Tokens that calls used beyond the lease, and that are not in the journal yet. Below zero, they are tokens that calls had added and did not use.
+   */
+  over = 0n
   /** The amount released by records that are in the journal and not yet in the database. */
   unflushed = 0n
   /**
@@ -113,6 +119,7 @@ export class Counter {
     this.endsAtMs = endsAtMs
     this.cap = cap
     this.untold = isMoney(metric) || metric === 'run_calls'
+    this.strict = metric === 'tpm'
   }
 
   get lease(): bigint {
@@ -131,6 +138,26 @@ export class Counter {
     this.knownSpent += 1n
     this.taken += 1n
     this.usedAtMs = nowMs
+  }
+
+  /** Uses tokens, also beyond the lease. The process tells the database before it asks for more. */
+  add(tokens: bigint): void {
+    const leased = this.idle < tokens ? this.idle : tokens
+    this.idle -= leased
+    this.counted += leased
+    this.knownSpent += tokens
+    if (tokens === leased) return
+    this.over += tokens - leased
+    this.untold = true
+  }
+
+  /** Gives back tokens that were added before. */
+  takeBack(tokens: bigint): void {
+    if (tokens === 0n) return
+    this.over -= tokens
+    this.knownSpent -= tokens
+    this.untold = true
+    this.refusal = null
   }
 
   /** Takes over the database's spend. The spend never falls within a period, but it may be older than the calls that this process has settled. */
@@ -152,6 +179,7 @@ export function periodOf(metric: Exclude<Metric, 'budget'>, nowMs: number): { pe
     case 'daily':
       return { period: istDay(nowMs), endsAtMs: endOfIstDayMs(nowMs) }
     case 'rpm':
+    case 'tpm':
       return { period: istMinute(nowMs), endsAtMs: endOfIstMinuteMs(nowMs) }
     case 'prepaid':
     case 'running':
@@ -224,6 +252,11 @@ export class CounterTable {
   /** Returns the counter of requests of a scope in a day, when it is known. */
   dailyOf(orgId: number, scope: Scope, scopeId: string, day: string): Counter | undefined {
     return this.#byKey.get(keyOf({ orgId, scope, scopeId }, 'daily', day))
+  }
+
+  /** Returns the counter of tokens of a key or an agent in a minute, when it is known. */
+  tokensOf(orgId: number, scope: Scope, scopeId: string, minute: string): Counter | undefined {
+    return this.#byKey.get(keyOf({ orgId, scope, scopeId }, 'tpm', minute))
   }
 
   identify(counter: Counter, id: bigint): void {

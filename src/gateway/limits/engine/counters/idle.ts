@@ -28,12 +28,21 @@ export function returnIdle<E extends ChargedEvent>(flusher: Flusher<E>, counters
   return true
 }
 
-/** Appends one `count` record for the rate units used since the last one. */
+/** Appends one `count` record for the rate units used since the last one, and for the tokens used beyond the leases. */
 export function writeCounts<E extends ChargedEvent>(flusher: Flusher<E>, counters: Iterable<Counter>): void {
-  const used = [...counters].filter(counter => counter.counted > 0n && counter.id !== null && !counter.offline)
-  if (used.length === 0) return
+  const used: Counter[] = []
+  const over: (readonly [bigint, bigint])[] = []
+  const told: Counter[] = []
+  for (const counter of counters) {
+    if (counter.id === null || counter.offline) continue
+    if (counter.counted > 0n) used.push(counter)
+    if (counter.over === 0n) continue
+    over.push([counter.id, counter.over])
+    told.push(counter)
+  }
+  if (used.length === 0 && over.length === 0) return
   try {
-    flusher.append({ kind: 'count', counts: used.map(counter => [counter.id as bigint, counter.counted] as const) })
+    flusher.append({ kind: 'count', counts: used.map(counter => [counter.id as bigint, counter.counted] as const), ...(over.length > 0 ? { over } : {}) })
   } catch (error) {
     if (error instanceof JournalWriteError) return
     throw error
@@ -42,6 +51,7 @@ export function writeCounts<E extends ChargedEvent>(flusher: Flusher<E>, counter
     counter.unflushed += counter.counted
     counter.counted = 0n
   }
+  for (const counter of told) counter.over = 0n
 }
 
 /** Runs the regular round: counts, unused slices, ended periods and dropped counters. Returns the number of dropped counters. */

@@ -1,5 +1,5 @@
-/** Says how many requests of this minute and of this day a caller has left, from the numbers in memory. Decision 0802 gives the reasons. */
-import { endOfIstDayMs, endOfIstMinuteMs, istDay } from '../../../../platform/values/ist-time.ts'
+/** Says how many requests and tokens of this minute, and requests of this day, a caller has left, from the numbers in memory. Decision 0802 gives the reasons. */
+import { endOfIstDayMs, endOfIstMinuteMs, istDay, istMinute } from '../../../../platform/values/ist-time.ts'
 import type { Counter } from './counter-state.ts'
 
 /** The tightest of the limits of one period. */
@@ -34,12 +34,18 @@ export class RequestsLeft {
   nowMs = 0
   readonly minute = new LimitLeft()
   readonly day = new LimitLeft()
+  /** The tokens of the minute. */
+  readonly tokens = new LimitLeft()
   #dayText = ''
+  #minuteText = ''
 
   /** Forgets the figures, for another caller. */
   begin(nowMs: number): void {
     this.nowMs = nowMs
-    this.minute.begin(endOfIstMinuteMs(nowMs))
+    const minuteEndsAtMs = endOfIstMinuteMs(nowMs)
+    if (minuteEndsAtMs !== this.minute.endsAtMs) this.#minuteText = istMinute(nowMs)
+    this.minute.begin(minuteEndsAtMs)
+    this.tokens.begin(minuteEndsAtMs)
     const dayEndsAtMs = endOfIstDayMs(nowMs)
     if (dayEndsAtMs !== this.day.endsAtMs) this.#dayText = istDay(nowMs)
     this.day.begin(dayEndsAtMs)
@@ -50,7 +56,12 @@ export class RequestsLeft {
     return this.#dayText
   }
 
-  /** The limit that the caller reaches first: the one with the fewest requests left, and of equal ones the one that ends last. Null without limits. */
+  /** The name of the minute's period. */
+  get minuteText(): string {
+    return this.#minuteText
+  }
+
+  /** The limit of requests that the caller reaches first: the one with the fewest requests left, and of equal ones the one that ends last. Null without limits. */
   get tightest(): LimitLeft | null {
     const { minute, day } = this
     if (day.limit === null) return minute.limit === null ? null : minute
