@@ -198,16 +198,7 @@ export class Agents {
     const adminSet = adminSetOfNew(principal, params)
     const insert = async (tx: Tx): Promise<AgentRow | null> => {
       await this.#deps.allowOneMore?.(tx, orgId)
-      const {
-        mayDelegate = false,
-        allowedModels = null,
-        allowedProviders = null,
-        maxCostUinr = null,
-        maxOutputTokens = null,
-        maxConcurrency = null,
-        toolRpm = null,
-        toolDaily = null,
-      } = params
+      const { mayDelegate = false, allowedModels = null, allowedProviders = null, maxCostUinr = null, maxOutputTokens = null } = params
       const at = new Date(clock.nowMs())
       return tx.maybe(
         insertAgent,
@@ -221,15 +212,15 @@ export class Agents {
         allowedProviders,
         maxCostUinr,
         maxOutputTokens,
-        maxConcurrency,
+        params.maxConcurrency ?? null,
         null,
         0,
         adminSet,
         params.allowedTools ?? null,
         capsText(capsAfter(null, params.run ?? null)),
         params.tpmLimit ?? null,
-        toolRpm,
-        toolDaily,
+        params.toolRpm ?? null,
+        params.toolDaily ?? null,
       )
     }
     for (let attempt = 0; attempt < createAttemptsMax; attempt++) {

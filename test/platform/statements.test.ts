@@ -66,6 +66,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'usage.delete_old_runs': 'sweep of what is too old in all organisations',
   'usage.delete_old_run_days': 'sweep of what is too old in all organisations',
   'usage.delete_old_run_ends': 'sweep of what is too old in all organisations',
+  'usage.delete_old_refused_calls': 'sweep of what is too old in all organisations',
   'collections.claim_due_rounds': 'rounds of the whole installation are run by whoever finds them',
   'collections.delete_old_health': 'sweep of what is too old in all organisations',
   'collections.delete_old_checks': 'sweep of what is too old in all organisations',

@@ -51,6 +51,7 @@ const errors = [
   'bad_request',
   'not_found',
   'agent_revoked_label',
+  'tool_connection_required',
   'tool_server_failed',
   'tool_result_too_large',
   'tool_server_unavailable',
