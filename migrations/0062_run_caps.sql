@@ -15,9 +15,6 @@ alter table runs
   add column asked_calls bigint check (asked_calls > 0),
   -- The caps that its owner has given to this run, as those of an agent.
   add column set_caps jsonb;
--- The runs with caps of their own, which every process loads.
-create index runs_with_own_caps on runs (number) where asked_cost_uinr is not null or asked_calls is not null or set_caps is not null;
-create index runs_capped on runs (last_day) where capped;
 
 -- The sub-agents of a run with a cap on them. `name` is the id that the client gives. It is never shown.
 create table run_subagents (
@@ -26,7 +23,3 @@ create table run_subagents (
   depth integer not null check (depth >= 1),
   primary key (run_number, name)
 );
-
-alter table counters drop constraint counters_metric_check;
-alter table counters add constraint counters_metric_check
-  check (metric in ('spend', 'prepaid', 'rpm', 'daily', 'running', 'budget', 'run_spend', 'run_calls'));

@@ -5,8 +5,6 @@
 -- The moment at which the row was written, to the millisecond. A row belongs to the head of this day, because a row of a process that died may be written days
 -- after its call. Rows from before this migration belong to its day.
 alter table usage_events add column recorded_at timestamptz not null default date_trunc('milliseconds', now());
-create index usage_events_of_tools on usage_events (org_id, recorded_at, id) where kind = 'tool';
-create index audit_log_of_tools on audit_log (org_id, at, id) where act in ('approveTool', 'blockTool', 'noteToolChanges');
 
 create table tool_audit_heads (
   org_id integer not null,

@@ -513,7 +513,7 @@ create table counters (
   warned_percent integer[] not null default '{}'::integer[],
   constraint counters_cap_check CHECK ((cap >= 0)),
   constraint counters_leased_check CHECK ((leased >= 0)),
-  constraint counters_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'prepaid'::text, 'rpm'::text, 'tpm'::text, 'daily'::text, 'running'::text, 'budget'::text, 'run_spend'::text, 'run_calls'::text]))),
+  constraint counters_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'prepaid'::text, 'rpm'::text, 'tpm'::text, 'daily'::text, 'running'::text, 'budget'::text, 'run_spend'::text, 'run_calls'::text]))) NOT VALID,
   constraint counters_scope_check CHECK ((scope = ANY (ARRAY['org'::text, 'team'::text, 'workspace'::text, 'member'::text, 'key'::text, 'agent'::text]))),
   constraint counters_spent_check CHECK ((spent >= 0)),
   constraint counters_pkey PRIMARY KEY (id),

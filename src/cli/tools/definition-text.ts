@@ -1,6 +1,8 @@
 /** Shows definitions of tools and their changes as lines of text. A server wrote them, so they are printed so that nothing in them is hidden. */
 import { plain } from '../command-output.ts'
 
+/** The most places of a comparison. The gateway stops there. */
+const differencesMax = 200
 /** Characters that a person cannot see, or that change the direction of text. */
 const hidden = /[\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu
 
@@ -40,7 +42,8 @@ export function detailLines(tool: ToolDetail): string[] {
     ...tool.findings.map(({ kind, at, code_point: point, blocks }) =>
       plain(`  ${blocks ? 'blocks the approval' : 'look at it'}: ${kind} at ${at}${point === null ? '' : ` (${point})`}`),
     ),
-    ...(tool.approved_definition === null || tool.state === 'pending'
+    ...(tool.diff.length >= differencesMax ? ['  More places differ than a comparison shows, so this is the whole definition.'] : []),
+    ...(tool.approved_definition === null || tool.state === 'pending' || tool.diff.length >= differencesMax
       ? marked('+', tool.definition)
       : tool.diff.flatMap(({ at, change, approved, seen }) => [
           plain(`  ${change} ${at === '' ? '(the definition)' : at}`),

@@ -26,6 +26,7 @@ export function toolServices(parts: AppParts): ToolRegistry & { readonly toolCal
     maxResultBytes: config.TOOL_RESULT_MAX_BYTES,
     credentials: registry.toolCredentials,
     recheck: principal => parts.agents.tokens.recheck(principal),
+    isStale: () => parts.agents.killSwitch.isStale(),
   })
   return { ...registry, toolCalls, serverReads }
 }

@@ -4,6 +4,7 @@ import type { Binding, EdgeDeps } from '../../gateway/http/edge.ts'
 import { RowInvoker } from '../../gateway/http/rows/row-invoker.ts'
 import type { McpPaths } from '../../gateway/http/server.ts'
 import { gatewaySurface } from '../../mcp/gateway-surface.ts'
+import { mountedSlugOf } from '../../mcp/mount/mounted-surface.ts'
 import { type MountedServers, serverMount } from '../../mcp/mount/server-mount.ts'
 import type { MemoryWatch } from '../../mcp/news/memory-news.ts'
 import type { ToolWatch } from '../../mcp/tools/toolbox/tool-watch.ts'
@@ -67,7 +68,8 @@ export function mcpOf(
 /** Returns the MCP handler of one server of an organisation. */
 export function mcpOfServer({ SERVICE_ID: serviceId }: Config, mcp: Mcp, servers: MountedServers, { authenticate }: EdgeDeps): McpPaths['ofServer'] {
   const base = bearerMount({ authenticate, serviceId })
-  return (slug, request, response) => void mcp.handle(request, response, serverMount(slug, base, servers))
+  // A path that is one of these only after decoding has the slug of no server.
+  return (slug, request, response) => void mcp.handle(request, response, serverMount(mountedSlugOf(request.url) === slug ? slug : '', base, servers))
 }
 
 function memoryWatch({ changes, callers, isConfigured }: Memory): MemoryWatch {

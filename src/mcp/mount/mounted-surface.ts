@@ -9,7 +9,7 @@ import { UpstreamTools } from '../tools/toolbox/upstream-tools.ts'
 import { MountedPrompts } from './mounted-prompts.ts'
 import { MountedResources } from './mounted-resources.ts'
 
-const mountPath = /^\/mcp\/servers\/([a-z][a-z0-9-]{0,15})(?:\?|$)/
+const mountPath = /^\/mcp\/servers\/([a-z][a-z0-9-]{0,15})\/?(?:\?|$)/
 
 /** Returns the slug of the server that the path of a request mounts. Null for every other path. */
 export const mountedSlugOf = (url: string | undefined): string | null => mountPath.exec(url ?? '')?.[1] ?? null

@@ -35,7 +35,7 @@ const costInrMin = 0.000001
 const costInrMax = 1_000_000_000
 const minutesMost = 525_600
 /** The most sub-agents that a run can be given. It also bounds the rows of a run. */
-export const subagentsMost = 10_000
+export const subagentsMost = 1_000
 const depthMost = 100
 
 const ownFields = {

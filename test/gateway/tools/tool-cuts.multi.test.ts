@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { onPostgres } from '../../harness/database.ts'
 import { type Fleet, startFleet } from '../../harness/fleet.ts'
+import { type StrictIssuer, startStrictIssuer } from '../../harness/strict-issuer.ts'
 import { startTcpProxy, type TcpProxy } from '../../harness/tcp-proxy.ts'
 import { until } from '../../harness/until.ts'
 import { type McpFixture, startMcpFixture } from './mcp-server.ts'
+import { type GuardedServer, startGuardedServer } from './oauth/guarded-server.ts'
 import { processApp, type Registered, type RegisteringApp, register } from './registered.ts'
 
 /** The longest time from the reply of an act to the end of the calls on another process. */
@@ -20,13 +22,18 @@ describe.runIf(onPostgres)('running calls of tools on another process', () => {
   const servers = {} as Record<'mod' | 'leg', McpFixture>
   const registered = {} as Record<'mod' | 'leg', Registered>
   const slugs = ['mod', 'leg'] as const
+  /** A server that takes tokens of a person only. */
+  let issuer: StrictIssuer
+  let guarded: GuardedServer
   let named = 0
 
   beforeAll(async () => {
     servers.mod = await startMcpFixture('modern')
     servers.leg = await startMcpFixture('legacy')
+    issuer = await startStrictIssuer()
+    guarded = await startGuardedServer(issuer)
     const env = { CONTROL_POLL_MS: '1000', AGENT_STALE_MS: '3000', OFFLINE_MAX_MS: '60000' }
-    fleet = await startFleet({ ...env, OUTBOUND_ALLOW: slugs.map(slug => servers[slug].hostPort).join(',') })
+    fleet = await startFleet({ ...env, OUTBOUND_ALLOW: [servers.mod, servers.leg, issuer, guarded].map(({ hostPort }) => hostPort).join(',') })
     const target = new URL(fleet.database.url ?? '')
     proxy = await startTcpProxy({ host: target.hostname, port: Number(target.port) })
     here = processApp(fleet, await fleet.start())
@@ -34,12 +41,29 @@ describe.runIf(onPostgres)('running calls of tools on another process', () => {
     there = processApp(fleet, await fleet.start({ DATABASE_URL: target.href }))
     cookie = await fleet.signIn()
     for (const slug of slugs) registered[slug] = await register(here, slug, servers[slug].url, { auth, price_inr_per_call: 2 })
+    await registerOfPerson()
   })
   afterAll(async () => {
     await fleet?.stop()
     await proxy?.close()
-    await Promise.all(slugs.map(slug => servers[slug]?.close()))
+    await Promise.all([...slugs.map(slug => servers[slug]?.close()), guarded?.close()])
+    await issuer?.close()
   })
+
+  /** Registers the server that takes tokens of a person, connects the owner with it and approves its tools. */
+  async function registerOfPerson(): Promise<void> {
+    const ofPerson = { kind: 'oauth_user', client_id: issuer.clientId, client_secret: issuer.clientSecret }
+    const made = await here.call('POST', '/me/tool-servers', { name: 'crm', slug: 'crm', url: guarded.url, auth: ofPerson, price_inr_per_call: 2 }, { cookie })
+    const { id } = made.json.server
+    issuer.sub = 'owner'
+    const begun = await here.call('POST', `/me/tool-servers/${id}/connect`, undefined, { cookie })
+    const back = await issuer.consent(begun.json.authorization_url)
+    await here.call('GET', `${back.pathname}${back.search}`, undefined, { cookie })
+    const toolsOf = async () => (await here.call('GET', `/me/tool-servers/${id}/tools`, undefined, { cookie })).json.tools
+    await until(async () => (await toolsOf()).length > 0, 'tools were read')
+    const tools = (await toolsOf()).map(({ name, hash }: { name: string; hash: string }) => ({ name, hash }))
+    expect((await here.call('POST', `/me/tool-servers/${id}/tools/approve`, { tools }, { cookie })).status).toBe(200)
+  }
 
   const manage = async (method: string, path: string, body?: unknown): Promise<void> => {
     const reply = await here.call(method, path, body, path.startsWith('/v1/') ? {} : { cookie })
@@ -50,7 +74,7 @@ describe.runIf(onPostgres)('running calls of tools on another process', () => {
   }
   async function newCaller(): Promise<{ id: number; token: string }> {
     const agent = await fleet.newAgent(`caller ${named++}`, 50)
-    await manage('PATCH', `/v1/me/agents/${agent.id}`, { allowed_tools: ['mod__*', 'leg__*'] })
+    await manage('PATCH', `/v1/me/agents/${agent.id}`, { allowed_tools: ['mod__*', 'leg__*', 'crm__*'] })
     return agent
   }
 
@@ -122,7 +146,23 @@ describe.runIf(onPostgres)('running calls of tools on another process', () => {
     },
   ]
 
-  test('a revoke, a pause, a block, a switched-off server and a removed credential cut the calls of tools within a second, with the reason and one row each, and the server sees the cancel', {
+  /** Revokes the connection of the person behind a running call. */
+  async function revokeConnection({ token }: { readonly token: string }): Promise<void> {
+    const { mcp } = guarded
+    const before = mcp.calls.length
+    const answer = there.call('POST', '/v1/tools/crm__wait/call', {}, { token })
+    await until(() => mcp.calls.length > before, 'a call with the token of a person')
+    const { connections } = (await here.call('GET', '/me/tool-connections', undefined, { cookie })).json
+    expect((await here.call('DELETE', `/me/tool-connections/${connections[0].id}`, undefined, { cookie })).status).toBeLessThan(300)
+    await until(() => mcp.calls[before]?.cancelled === true, 'the revoke of the connection', cutDeadlineMs)
+    const { status, json } = await answer
+    expect([status, json.reason]).toEqual([503, 'tool_connection_ended'])
+    const next = await there.call('POST', '/v1/tools/crm__wait/call', {}, { token })
+    expect([next.status, next.json.error.code]).toEqual([403, 'tool_connection_required'])
+    expect(mcp.calls.length).toBe(before + 1)
+  }
+
+  test('TGW-08 a revoke, a pause, a block, a switched-off server, a removed credential and a revoked connection cut the calls of tools within a second, with the reason and one row each, and the server sees the cancel', {
     timeout: 60_000,
   }, async () => {
     const cut: { id: number; what: string }[] = []
@@ -139,7 +179,10 @@ describe.runIf(onPostgres)('running calls of tools on another process', () => {
       cut.push({ id, what })
       await undo(id)
     }
+    const ofPerson = await newCaller()
+    await revokeConnection(ofPerson)
     for (const { id, what } of cut) await settled(id, slugs.length, what)
+    await settled(ofPerson.id, 1, 'revoked connection')
     expect(await fleet.violations()).toEqual([])
   })
 

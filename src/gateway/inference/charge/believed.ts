@@ -63,12 +63,18 @@ export function usageBoundsOf(request: ParsedRequest, attempt: Attempt, hasOutpu
 
 /**
  * Limits output to what the caller asked for. A provider whose limit excludes thinking bills the thinking beside it (decision 0767). It is charged up to the
- * amount that a strict budget holds for.
+ * amount that a strict budget holds for. `isGuess`: the provider has not said how much of the output is thinking, so all of it counts up to that amount.
  */
-export function charged(tokens: TokenUsage, request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'asksThought'>, attempt: Attempt | null): TokenUsage {
+export function charged(
+  tokens: TokenUsage,
+  request: Pick<ParsedRequest, 'maxTokens' | 'answers' | 'asksThought'>,
+  attempt: Attempt | null,
+  isGuess: boolean,
+): TokenUsage {
   const { maxTokens } = request
   if (maxTokens === null || attempt === null || !limitExcludesThinking(attempt)) return cappedAt(tokens, maxTokens)
-  return cappedAt(tokens, Math.min(maxTokens + tokens.reasoningTokens, outputCeiling(request, attempt)))
+  const ceiling = outputCeiling(request, attempt)
+  return cappedAt(tokens, isGuess ? ceiling : Math.min(maxTokens + tokens.reasoningTokens, ceiling))
 }
 
 /** Returns the most tokens of a `prediction`. Tokens that the model rejects are charged as output, but the caller does not see them. */

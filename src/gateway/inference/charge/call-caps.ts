@@ -70,7 +70,10 @@ export function withinBalance(kind: Kind, request: ParsedRequest, plan: Plan, le
   const mostTokens = Math.max(leastTokens, tokensFor(leftUinr, request, { attempts: debited }))
   // The balance refuses the extensions of a stream, so only its first hold can be too large.
   const longest = request.stream ? debited.map(attempt => firstHoldTokens(kind, request, attempt)) : ceilings
-  return longest.every(tokens => tokens <= mostTokens) ? request : withMaxTokens(request, Math.min(mostTokens, ...ceilings))
+  if (longest.every(tokens => tokens <= mostTokens)) return request
+  // A limit of the request is never raised. Where thinking comes beside it, the ceilings are above it.
+  const most = Math.min(mostTokens, request.maxTokens ?? Number.POSITIVE_INFINITY, ...ceilings)
+  return most === request.maxTokens ? request : withMaxTokens(request, most)
 }
 
 /** Returns the request with the most pictures that the amount pays for, at least one. Other requests are unchanged. */

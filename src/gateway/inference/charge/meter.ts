@@ -258,7 +258,7 @@ export class Meter {
     const tokens = typeof usage === 'function' ? usage() : usage
     this.#lastChunkMs = nowMs
     this.#lastProgressMs = nowMs
-    this.#permit.progress(this.#event(charged(tokens, this.request, this.#attempt), true, 'interrupted', 200))
+    this.#permit.progress(this.#event(charged(tokens, this.request, this.#attempt, true), true, 'interrupted', 200))
   }
 
   /** The time of the last chunk of a stream, in milliseconds of the monotonic clock. */
@@ -359,7 +359,8 @@ export class Meter {
   /** Returns the cost of this usage on the serving route, as the caller sees it. */
   billOf(tokens: TokenUsage): Bill {
     const attempt = this.#attempt
-    const valueUinr = attempt === null ? 0n : priceTokens(attempt.route.price, charged(asCharged(tokens, attempt.route, this.request), this.request, attempt))
+    const valueUinr =
+      attempt === null ? 0n : priceTokens(attempt.route.price, charged(asCharged(tokens, attempt.route, this.request), this.request, attempt, false))
     const value = inrFromUinr(valueUinr)
     return { cost_inr: this.#isFree(attempt) ? 0 : value, value_inr: value, provider: attempt?.route.provider.id ?? '' }
   }
@@ -373,7 +374,7 @@ export class Meter {
   settle(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): void | Promise<void> {
     if (this.#ended) return
     this.#ended = true
-    const event = this.#event(charged(tokens, this.request, this.#attempt), estimated || tokens.doubt !== undefined, outcome, status)
+    const event = this.#event(charged(tokens, this.request, this.#attempt, estimated), estimated || tokens.doubt !== undefined, outcome, status)
     this.#settledCostUinr = event.costUinr
     if (tokens.doubt !== undefined && this.#attempt !== null) this.#input.watch?.usageDoubted(this.#attempt, tokens.doubt)
     this.#input.watch?.settled(event)

@@ -109,7 +109,7 @@ export class StreamHold {
   /** Asks for the next slice after the cover. When a burst of output is already beyond the cover, it asks for the slice after that output. */
   #ask(outputTokens: number): void {
     const sliceTokens = Math.min(this.#sliceTokens * 2, streamSliceMaxTokens)
-    const wanted = Math.max(this.#coveredTokens, outputTokens) + sliceTokens
+    const wanted = Math.ceil(Math.max(this.#coveredTokens, outputTokens)) + sliceTokens
     const target = this.#maxTokens === null ? wanted : Math.min(wanted, this.#maxTokens)
     const tokens = plainUsage(this.#promptTokens, target)
     const take = (granted: boolean): void => {

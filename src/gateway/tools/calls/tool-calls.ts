@@ -1,6 +1,6 @@
 import type { Clock } from '../../../platform/clock.ts'
 import type { Call } from '../../../platform/endpoint.ts'
-import { fail } from '../../../platform/errors.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
 import { Cancellation } from '../../../platform/loop/cancellation.ts'
 import { CallCutError, everyToolCall, type Inflight } from '../../../platform/loop/inflight.ts'
 import { type BearerPrincipal, type CallPolicy, mayActFor, type Principal } from '../../../platform/security/principal.ts'
@@ -168,13 +168,15 @@ export class ToolCalls {
     } catch (thrown) {
       const { error, outcome, status, isOfServer } = toolFailure(thrown, maxResultBytes)
       if (isOfServer) circuits.failed(circuit)
-      await charge.settle(thrown instanceof UpstreamError && thrown.isSent, outcome, status)
-      throw error
+      const wasSent = dial.wasSent === true
+      await charge.settle(wasSent || (thrown instanceof UpstreamError && thrown.isSent), outcome, status)
+      throw wasSent && thrown instanceof GatewayError ? sentBefore(thrown) : error
     }
   }
 
   /** Sends the call. A server that answers 401 has done nothing, so the call is sent once more when there is another token. */
-  async #sent({ tool, args, credential, signal, onProgress, asked }: Dial): Promise<CallToolResult | ServerQuestions> {
+  async #sent(dial: Dial): Promise<CallToolResult | ServerQuestions> {
+    const { tool, args, credential, signal, onProgress, asked } = dial
     const { upstreams, maxResultBytes } = this.#deps
     const { url, timeoutMs } = tool
     const options = { signal, onProgress, maxResultBytes, inputSchema: tool.definition['inputSchema'], asked }
@@ -184,6 +186,7 @@ export class ToolCalls {
       return await send(header)
     } catch (thrown) {
       if (!(thrown instanceof UpstreamError) || thrown.facts.status !== 401) throw thrown
+      dial.wasSent = thrown.isSent
       const another = await credential.another(signal)
       if (another === null) throw thrown
       return await send(another).catch((again: unknown) => {
@@ -310,7 +313,13 @@ interface Dial {
   readonly signal: Cancellation
   readonly onProgress: ToolCallContext['onProgress']
   readonly asked: SentAnswers | null
+  /** True when bytes of a first try have left. */
+  wasSent?: boolean
 }
+
+/** Returns the error of a renewal after a first try, which was sent and counts. */
+const sentBefore = ({ errorName, options }: GatewayError): GatewayError =>
+  fail(errorName, { ...options, message: 'The server of this tool refused its token (401), and there is no other one now. The call was sent and counts.' })
 
 /** A client that cannot be asked. */
 const noClient: AskedClient = { modes: { form: false, url: false }, answers: undefined, state: undefined }

@@ -16,6 +16,7 @@ const leftStatus = 499
 
 /** Returns how a call ends that `thrown` has ended. `maxResultBytes` is the bound of results. */
 export function toolFailure(thrown: unknown, maxResultBytes: number): ToolFailure {
+  if (thrown instanceof CallCutError) return ended(thrown)
   if (!(thrown instanceof UpstreamError)) {
     const status = thrown instanceof GatewayError ? thrown.status : 500
     return { error: thrown, outcome: 'failed', status, isOfServer: false }

@@ -21,29 +21,26 @@ const cursor = z.string().max(cursorMaxChars).optional().describe('nextCursor of
 const nextCursor = z.string().max(cursorMaxChars).optional()
 const meta = z.record(z.string(), z.unknown())
 
-const resourcePage = z.object({ resources: z.array(z.looseObject({ uri: z.string(), name: z.string() })), nextCursor })
-const templatePage = z.object({ resourceTemplates: z.array(z.looseObject({ uriTemplate: z.string(), name: z.string() })), nextCursor })
-const contents = z.object({
-  contents: z.array(
-    z.union([
-      z.looseObject({ uri: z.string(), text: z.string(), mimeType: z.string().optional(), _meta: meta.optional() }),
-      z.looseObject({ uri: z.string(), blob: z.string(), mimeType: z.string().optional(), _meta: meta.optional() }),
-    ]),
-  ),
-})
-const promptPage = z.object({
-  prompts: z.array(
-    z.looseObject({
-      name: z.string(),
-      arguments: z.array(z.looseObject({ name: z.string(), description: z.string().optional(), required: z.boolean().optional() })).optional(),
-    }),
-  ),
-  nextCursor,
-})
-const promptResult = z.object({
-  description: z.string().optional(),
-  messages: z.array(z.looseObject({ role: z.enum(['user', 'assistant']), content: z.looseObject({ type: z.string() }) })),
-})
+/** The items of the lists. They are checked one after the other, because the list as a whole would describe each wrong one. */
+const items = {
+  resources: z.looseObject({ uri: z.string(), name: z.string() }),
+  resourceTemplates: z.looseObject({ uriTemplate: z.string(), name: z.string() }),
+  contents: z.union([
+    z.looseObject({ uri: z.string(), text: z.string(), mimeType: z.string().optional(), _meta: meta.optional() }),
+    z.looseObject({ uri: z.string(), blob: z.string(), mimeType: z.string().optional(), _meta: meta.optional() }),
+  ]),
+  prompts: z.looseObject({
+    name: z.string(),
+    arguments: z.array(z.looseObject({ name: z.string(), description: z.string().optional(), required: z.boolean().optional() })).optional(),
+  }),
+  messages: z.looseObject({ role: z.enum(['user', 'assistant']), content: z.looseObject({ type: z.string() }) }),
+}
+
+const resourcePage = z.object({ resources: z.array(items.resources), nextCursor })
+const templatePage = z.object({ resourceTemplates: z.array(items.resourceTemplates), nextCursor })
+const contents = z.object({ contents: z.array(items.contents) })
+const promptPage = z.object({ prompts: z.array(items.prompts), nextCursor })
+const promptResult = z.object({ description: z.string().optional(), messages: z.array(items.messages) })
 
 const errors = [
   'forbidden',
@@ -71,8 +68,13 @@ async function readAs<T>(
   method: ReadMethod,
   params: Readonly<Record<string, unknown>>,
 ): Promise<T> {
-  const parsed = shape.safeParse(await serverReads.read(context, slug, { method, params }))
-  if (!parsed.success) throw fail('tool_server_failed', { message: 'The MCP server did not answer as the protocol says.' })
+  const read = await serverReads.read(context, slug, { method, params })
+  const areRight = Object.entries(items).every(([name, item]) => {
+    const list = read[name]
+    return !Array.isArray(list) || list.every(each => item.safeParse(each).success)
+  })
+  const parsed = areRight ? shape.safeParse(read) : null
+  if (parsed?.success !== true) throw fail('tool_server_failed', { message: 'The MCP server did not answer as the protocol says.' })
   return parsed.data
 }
 

@@ -1,7 +1,7 @@
 import type { Db } from '../../../platform/db/db.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
 import { Cancellation, type CancelSignal } from '../../../platform/loop/cancellation.ts'
-import type { Inflight } from '../../../platform/loop/inflight.ts'
+import { CallCutError, everyToolCall, type Inflight } from '../../../platform/loop/inflight.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { serverPatternOf } from '../../../platform/security/tool-patterns.ts'
 import type { ServerCircuits } from '../calls/server-circuits.ts'
@@ -25,6 +25,8 @@ export interface ServerReadsDeps {
   readonly timeoutMs: number
   readonly maxResultBytes: number
   readonly credentials: Pick<ToolCredentials, 'of'>
+  /** True while this process has no news of the control log. */
+  isStale(): boolean
   /** Throws when the caller was revoked since the read began. */
   recheck(principal: BearerPrincipal): void
 }
@@ -69,13 +71,24 @@ export class ServerReads {
     const server = allows(patternOf(slug)) ? await this.#find(principal.orgId, slug) : null
     if (server === null) throw noServer()
     const tools = await catalog.of(principal.orgId)
-    const { circuit, connectionId, header } = await this.#deps.credentials.of(principal.orgId, tools, { serverId: server.id, slug }, principal.userId)
+    // The catalog has the credential of its own address, which may be older or newer than the one that was found.
+    const known = tools.all().find(({ serverId }) => serverId === server.id)
+    if (known !== undefined && known.url !== server.url) throw new CallCutError('tool_server_changed')
+    const { circuit, connectionId, header } = await this.#deps.credentials.of(
+      principal.orgId,
+      tools,
+      { serverId: server.id, slug, url: server.url },
+      principal.userId,
+    )
     circuits.check(circuit)
     const { signal, end } = this.#watch(server, connectionId, context.signal)
     try {
       this.#deps.recheck(principal)
       // The server may have been switched off before the read was registered. Whatever changes later cuts it.
-      if ((await this.#find(principal.orgId, slug)) === null) throw noServer()
+      const now = await this.#find(principal.orgId, slug)
+      if (now === null) throw noServer()
+      if (now.url !== server.url) throw new CallCutError('tool_server_changed')
+      if (this.#deps.isStale()) throw new CallCutError('tools_stale')
       signal.throwIfAborted()
       const target = { url: server.url, header: await header(signal), timeoutMs: server.timeoutMs ?? this.#deps.timeoutMs }
       const value = await upstreams.read(target, { ...read, maxResultBytes }, signal)
@@ -101,7 +114,7 @@ export class ServerReads {
     if (outer.aborted) onAbort()
     else outer.addEventListener('abort', onAbort, { once: true })
     const ofConnection = connectionId === null ? [] : [toolConnectionOwner(connectionId)]
-    const unregister = this.#deps.inflight.register({ agentIds: [], keyId: null, tokenIds: [toolServerOwner(id), ...ofConnection] }, cut)
+    const unregister = this.#deps.inflight.register({ agentIds: [], keyId: null, tokenIds: [toolServerOwner(id), everyToolCall, ...ofConnection] }, cut)
     return {
       signal: cut,
       end() {

@@ -61,7 +61,7 @@ export class ServerOAuth {
     const found = await findIssuer(this.#deps.outbound, url, params.issuer, signal)
     const client = { ...params, clientId: params.clientId ?? this.#documentUrl(found) }
     if (params.kind === 'client_credentials') return { params: client, found, token: await this.#deps.requests.clientCredentials(found, client, signal) }
-    checkCodeFlow(found)
+    checkCodeFlow(found, client.clientSecret === null)
     return { params: client, found, token: null }
   }
 

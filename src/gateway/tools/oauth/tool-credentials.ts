@@ -2,9 +2,11 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../platform/clock.ts'
 import { fail } from '../../../platform/errors.ts'
 import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
+import { CallCutError } from '../../../platform/loop/inflight.ts'
 import type { CallableTool, OrgTools, ToolCredential } from '../registry/callable-tool.ts'
 import type { HeldConnection } from './connections/held-connection.ts'
 import type { ToolTokens } from './connections/tool-tokens.ts'
+import { covers } from './issuer/issuer-metadata.ts'
 import { bearerHeader } from './server-oauth.ts'
 
 /** The credential of one call. */
@@ -51,7 +53,7 @@ export class ToolCredentials {
   of(
     orgId: number,
     tools: OrgTools,
-    { serverId, slug }: Pick<CallableTool, 'serverId' | 'slug'>,
+    { serverId, slug, url }: Pick<CallableTool, 'serverId' | 'slug' | 'url'>,
     userId: number | null,
   ): CallCredential | Promise<CallCredential> {
     const kind = tools.authKind(serverId)
@@ -61,6 +63,8 @@ export class ToolCredentials {
     const held = this.#deps.tokens.of(orgId, serverId, ofOrg ? null : userId)
     const made = (found: HeldConnection | null): CallCredential => {
       if (found === null || (!ofOrg && found.needsConsentSince !== null)) throw this.#required(slug, serverId, ofOrg ? noToken : noConnection)
+      // The address and the token come from two caches. A token goes to its own resource only.
+      if (!covers(found.resource, url)) throw new CallCutError('tool_server_changed')
       return this.#renewable(found)
     }
     return held instanceof Promise ? held.then(made) : made(held)

@@ -85,8 +85,10 @@ export const wordsOfQuestion = (text: string): ReadonlySet<string> => (asking.te
 
 /** Returns the stems of the words of a text, in order. Names such as `list-openIssues` are cut into their parts. */
 export function stemsIn(text: string): string[] {
+  // One character can become eighteen.
   const parts = text
     .normalize('NFKD')
+    .slice(0, 2 * text.length)
     .replace(/\p{M}/gu, '')
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
     .toLowerCase()

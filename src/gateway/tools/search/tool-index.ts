@@ -6,6 +6,11 @@ const weights = { name: 3, server: 2.5, title: 2, description: 1, parameter: 0.5
 /** Bounds of what is read of one definition. */
 const descriptionMaxChars = 2000
 const parametersMax = 64
+/** Names of parameters are short. Longer ones are cut. */
+const parameterMaxChars = 64
+/** Different words that are kept of one tool, and of all tools of an organisation. */
+const toolWordsMax = 300
+const wordsMax = 200_000
 /** Different words of a question that count. */
 const questionWordsMax = 24
 /** What a word of the same meaning counts, beside the word itself. */
@@ -88,9 +93,10 @@ export class ToolIndex {
   #add(at: number, { slug, upstreamName, definition }: CallableTool): void {
     const counts = new Map<string, number>()
     let length = 0
-    const note = (text: unknown, weight: number): void => {
+    const note = (text: unknown, weight: number, maxChars = descriptionMaxChars): void => {
       if (typeof text !== 'string') return
-      for (const stem of stemsIn(text.slice(0, descriptionMaxChars))) {
+      for (const stem of stemsIn(text.slice(0, maxChars))) {
+        if (counts.size >= toolWordsMax && !counts.has(stem)) continue
         counts.set(stem, (counts.get(stem) ?? 0) + weight)
         length += weight
       }
@@ -99,12 +105,13 @@ export class ToolIndex {
     note(slug, weights.server)
     note(definition['title'], weights.title)
     note(definition['description'], weights.description)
-    for (const name of parametersOf(definition).slice(0, parametersMax)) note(name, weights.parameter)
+    for (const name of parametersOf(definition).slice(0, parametersMax)) note(name, weights.parameter, parameterMaxChars)
     this.#lengths[at] = length
     for (const [word, count] of counts) {
       const places = this.#places.get(word)
-      if (places === undefined) this.#places.set(word, { tools: [at], counts: [count] })
-      else {
+      if (places === undefined) {
+        if (this.#places.size < wordsMax) this.#places.set(word, { tools: [at], counts: [count] })
+      } else {
         places.tools.push(at)
         places.counts.push(count)
       }

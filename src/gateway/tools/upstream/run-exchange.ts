@@ -5,6 +5,7 @@ import type { Outbound } from '../../../platform/outbound/outbound.ts'
 import type { Era, EraMemory } from './era-memory.ts'
 import { Exchange, type ExchangeOptions } from './exchange.ts'
 import { guardedFetch } from './guarded-fetch.ts'
+import type { Received } from './received-lists.ts'
 import { UpstreamError } from './upstream-error.ts'
 import type { UpstreamTarget } from './upstream-target.ts'
 import { WatchedTransport } from './watched-transport.ts'
@@ -26,12 +27,12 @@ const graceMs = 5000
 const farewellMs = 2000
 
 /**
- * Connects to a server in the protocol that it speaks, does `work`, and closes the connection. Declares neither elicitation nor sampling nor roots.
+ * Connects to a server in the protocol that it speaks, does `work`, and closes the connection. The SDK gives empty lists; `received` has them. Declares neither elicitation nor sampling nor roots.
  * Throws UpstreamError: of the caller's signal, of the deadline, of a bound, or of the server.
  */
 export async function runExchange<T>(
   deps: ExchangeDeps,
-  work: (client: Client, options: ExchangeOptions) => Promise<T>,
+  work: (client: Client, options: ExchangeOptions, received: Received) => Promise<T>,
 ): Promise<{ readonly era: Era; readonly value: T }> {
   const { clock, target, eras } = deps
   const exchange = new Exchange(deps.maxBytes)
@@ -46,18 +47,19 @@ export async function runExchange<T>(
     const sdk = await import('@modelcontextprotocol/client')
     exchange.signal.throwIfAborted()
     const inner = new sdk.StreamableHTTPClientTransport(new URL(target.url), { fetch: guardedFetch(deps.outbound, target, exchange) })
-    transport = new WatchedTransport(inner, exchange)
+    const watched = new WatchedTransport(inner, exchange)
+    transport = watched
     client = new sdk.Client(
       { name: 'brigade', version: deps.version },
       { capabilities: {}, versionNegotiation: { mode: 'auto' }, inputRequired: { autoFulfill: false } },
     )
     const options: ExchangeOptions = { signal: exchange.signal, timeout: target.timeoutMs + graceMs }
     const prior = eras.get(target)
-    await client.connect(transport, prior === null ? options : { ...options, prior })
+    await client.connect(watched, prior === null ? options : { ...options, prior })
     const era = client.getProtocolEra() ?? 'legacy'
     const discover = client.getDiscoverResult()
     eras.note(target, era === 'modern' && discover !== undefined ? { kind: 'modern', discover } : { kind: 'legacy' })
-    return { era, value: await work(client, options) }
+    return { era, value: await work(client, options, () => watched.received) }
   }
   try {
     return await Promise.race([go(), exchange.failed])

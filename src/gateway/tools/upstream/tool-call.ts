@@ -1,6 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client'
 import { z } from 'zod'
 import type { ExchangeOptions } from './exchange.ts'
+import { checkedList, isBlock, type Received } from './received-lists.ts'
 import { UpstreamError } from './upstream-error.ts'
 
 /** A block of a result: text, image, audio, a resource or a link to one. Its other members are as the server sent them. */
@@ -49,7 +50,8 @@ export interface ToolCall {
 }
 
 const result = z.looseObject({
-  content: z.array(z.looseObject({ type: z.string() })).default([]),
+  // The SDK sees an empty list.
+  content: z.array(z.unknown()).default([]),
   structuredContent: z.unknown().optional(),
   isError: z.boolean().optional(),
   _meta: z.record(z.string(), z.unknown()).optional(),
@@ -83,6 +85,7 @@ export async function calledTool(
   client: Client,
   { name, args, inputSchema, onProgress, asked, maxResultBytes }: ToolCall,
   options: ExchangeOptions,
+  received: Received,
 ): Promise<CallToolResult | ServerQuestions> {
   const asking = askable(client, asked)
   const send = client.request.bind(client)
@@ -103,7 +106,8 @@ export async function calledTool(
     sizeOf(question.data)
     return { requests: question.data.inputRequests, state: question.data.requestState }
   }
-  const { content = [], structuredContent, isError, _meta } = read
+  const { structuredContent, isError, _meta } = read
+  const content = checkedList(received()['content'], isBlock)
   const shown: CallToolResult = {
     content,
     ...(structuredContent === undefined ? {} : { structuredContent }),

@@ -75,14 +75,14 @@ export function createUpstreams(deps: UpstreamsDeps): Upstreams {
       const secrets = secretsOf(target.header)
       const exchange = { ...deps, eras, target, signal, maxBytes: maxResultBytes + besideResultBytes }
       const call = { name, args, inputSchema, onProgress: onProgress && ((progress: Progress) => onProgress(masked(progress, secrets))), asked, maxResultBytes }
-      const { value } = await hidden(secrets, () => runExchange(exchange, (client, options) => calledTool(client, call, options)))
+      const { value } = await hidden(secrets, () => runExchange(exchange, (client, options, received) => calledTool(client, call, options, received)))
       return masked(value, secrets)
       // Without `asked`, a server cannot ask.
     }) as Upstreams['callTool'],
     async read(target, read, signal) {
       const secrets = secretsOf(target.header)
       const exchange = { ...deps, eras, target, signal, maxBytes: read.maxResultBytes + besideResultBytes }
-      const { value } = await hidden(secrets, () => runExchange(exchange, (client, options) => readServer(client, read, options)))
+      const { value } = await hidden(secrets, () => runExchange(exchange, (client, options, received) => readServer(client, read, options, received)))
       return masked(value, secrets)
     },
   }
@@ -94,7 +94,7 @@ async function hidden<T>(secrets: readonly string[], work: () => Promise<T>): Pr
     return await work()
   } catch (error) {
     if (!(error instanceof UpstreamError) || error.facts.rpcMessage === undefined) throw error
-    const shown = maskedText(error.facts.rpcMessage.slice(0, rpcMessageMaxChars * 4), secrets).slice(0, rpcMessageMaxChars)
+    const shown = maskedText(error.facts.rpcMessage, secrets).slice(0, rpcMessageMaxChars)
     const known = new UpstreamError(error.kind, error.message, { ...error.facts, rpcMessage: shown.toWellFormed() })
     known.isSent = error.isSent
     throw known

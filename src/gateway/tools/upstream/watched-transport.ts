@@ -1,6 +1,8 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport, Transport, TransportSendOptions } from '@modelcontextprotocol/client'
+import { isObject } from '../../../platform/values/json.ts'
 import type { Exchange } from './exchange.ts'
 import { isTooDeep } from './json-depth.ts'
+import { hiddenLists, questionsMax } from './received-lists.ts'
 import { UpstreamError } from './upstream-error.ts'
 
 /**
@@ -16,6 +18,8 @@ export class WatchedTransport implements Transport {
   readonly #answered = new Set<string | number>()
   /** Messages that are under way, so that the connection is not closed before a cancel has left. */
   readonly #sending = new Set<Promise<void>>()
+  /** The last result as it arrived, with its lists. */
+  received: Readonly<Record<string, unknown>> = {}
   onclose?: (() => void) | undefined
   onerror?: ((error: Error) => void) | undefined
   onmessage?: Transport['onmessage']
@@ -87,6 +91,16 @@ export class WatchedTransport implements Transport {
         return
       }
       this.#answered.add(id)
+      if ('result' in message) {
+        const { inputRequests } = message.result
+        if (isObject(inputRequests) && Object.keys(inputRequests).length > questionsMax) {
+          this.#exchange.fail(new UpstreamError('protocol', `the server asked more than ${questionsMax} questions`))
+          return
+        }
+        this.received = message.result
+        this.onmessage?.({ ...message, result: hiddenLists(message.result) } as JSONRPCMessage)
+        return
+      }
     }
     this.onmessage?.(message)
   }

@@ -57,7 +57,7 @@ export const refusedCallEndpoints = {
     summary: 'Calls that were refused before a provider was asked, by hour, credential and reason, the latest hour first. They cost nothing and have no event.',
     input: {
       query: z.object({
-        from: z.string().optional().describe('IST day, YYYY-MM-DD. Only refusals of this day or later.'),
+        from: z.string().optional().describe('IST day, YYYY-MM-DD. Only refusals of this day or later. Default: the last 31 days.'),
         key_id: id.optional().describe('Only this key.'),
         agent_id: id.optional().describe('Only this registered agent.'),
         code: z

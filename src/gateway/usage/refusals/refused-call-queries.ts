@@ -39,7 +39,9 @@ export const addRefusedCalls = statement<
    select n.org_id, n.hour, n.key_id, n.agent_id, n.error_name, n.scope, n.calls, n.first_at, n.last_at, n.last_request_id
    from unnest($1::int[], $2::timestamptz[], $3::int[], $4::int[], $5::text[], $6::text[], $7::bigint[], $8::timestamptz[], $9::timestamptz[], $10::text[])
      as n (org_id, hour, key_id, agent_id, error_name, scope, calls, first_at, last_at, last_request_id)
-   where (select count(*) from refused_calls r where r.org_id = n.org_id and r.hour = n.hour) < ${hourRowsMax}
+   left join (select r.org_id, r.hour, count(*) as rows from refused_calls r
+     where r.org_id = any($1::int[]) and r.hour = any($2::timestamptz[]) group by r.org_id, r.hour) h on h.org_id = n.org_id and h.hour = n.hour
+   where coalesce(h.rows, 0) < ${hourRowsMax}
       or exists (select 1 from refused_calls r where (r.org_id, r.hour, r.key_id, r.agent_id, r.error_name, r.scope)
            = (n.org_id, n.hour, n.key_id, n.agent_id, n.error_name, n.scope))
    on conflict (org_id, hour, key_id, agent_id, error_name, scope) do update set

@@ -18,6 +18,8 @@ const dayMs = 24 * hourMs
 const waitingMax = 10_000
 const orgWaitingMax = 500
 const deleteBatch = 5_000
+/** The days that a list without a first day covers, so that it reads a bounded part of the table. */
+const listedDays = 31
 /** Whose limit can refuse a call. */
 const scopes: ReadonlySet<unknown> = new Set(['org', 'team', 'workspace', 'member', 'key', 'agent', 'run'])
 const cursorShape = /^(\d{1,15})\.(\d{1,10})\.(\d{1,10})\.([a-z_]{1,64})\.([a-z]{0,16})$/
@@ -124,7 +126,7 @@ export class RefusedCalls {
 
   /** Returns refused calls of an organisation, the latest hour first. Throws `bad_request` for an invalid day or cursor. */
   async list(orgId: number, { from, keyId, agentId, code, cursor }: RefusedFilter, limit: number): Promise<RefusedPage> {
-    const fromMs = from === undefined ? 0 : startOfIstDayMs(from)
+    const fromMs = from === undefined ? this.#clock.nowMs() - listedDays * dayMs : startOfIstDayMs(from)
     if (fromMs === null) throw fail('bad_request', { message: 'from: must be a day, YYYY-MM-DD.' })
     const place = cursor === undefined ? newest : placeOf(cursor)
     await this.flush()

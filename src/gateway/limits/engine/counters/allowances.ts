@@ -189,6 +189,8 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         if (left === null) throw refusalError(answer, nowMs, binding.counters, request.run)
         boundUinr = left
       } catch (error) {
+        // The counters of this binding are void.
+        if (error instanceof FencedError) binding = null
         if (error instanceof FencedError && round < roundsMax) continue
         const permit = error instanceof DatabaseUnavailableError && binding !== null ? this.#admitOffline(request, binding) : null
         if (permit !== null) return permit

@@ -56,5 +56,5 @@ export function tokensHeld(cap: bigint | null, { promptTokens = 0, outputTokens 
 
 /** Returns the tokens that count: those of the prompt that came from no cache, and those of the answer. */
 export function countedTokens({ promptTokens = 0, completionTokens = 0, cachedTokens = 0 }: CountedUsage): number {
-  return Math.max(0, promptTokens - cachedTokens) + completionTokens
+  return Math.ceil(Math.max(0, promptTokens - cachedTokens) + completionTokens)
 }

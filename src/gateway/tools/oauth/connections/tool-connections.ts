@@ -149,9 +149,9 @@ export class ToolConnections {
     return client
   }
 
-  async #issuerOf({ url, issuer }: OAuthClientRow, signal: CancelSignal): Promise<FoundIssuer> {
+  async #issuerOf({ url, issuer, secretSealed }: OAuthClientRow, signal: CancelSignal): Promise<FoundIssuer> {
     const found = await findIssuer(this.#deps.outbound, url, issuer, signal)
-    checkCodeFlow(found)
+    checkCodeFlow(found, secretSealed === null)
     return found
   }
 
@@ -164,7 +164,10 @@ export class ToolConnections {
     signal: CancelSignal,
   ): Promise<{ token: IssuedToken; found: FoundIssuer }> {
     const { outbound, sealer, requests } = this.#deps
-    const found = { issuer, resource, resourceScopes: [], metadata: await readIssuer(outbound, issuer, signal) }
+    const read = await readIssuer(outbound, issuer, signal)
+    // The issuer has said that it sends `iss`, and may say something else now.
+    const metadata = client.secretSealed === null ? { ...read, authorization_response_iss_parameter_supported: true } : read
+    const found = { issuer, resource, resourceScopes: [], metadata }
     const callback = new URL(this.#redirectUri())
     for (const [name, value] of Object.entries(query)) callback.searchParams.append(name, value)
     const verifier = sealer.open(verifierSealed, toolStateOwner(hashKey(state)))

@@ -81,8 +81,13 @@ export function checkDocument(document: IssuerDocument, issuer: string, guard: U
   for (const at of [document.token_endpoint, document.authorization_endpoint, document.revocation_endpoint]) if (at !== undefined) checkAddress(at, guard)
 }
 
-/** Checks that the issuer gives codes to a client that proves itself with PKCE S256. Throws OAuthFailure. */
-export function checkCodeFlow({ metadata }: FoundIssuer): void {
+/**
+ * Checks that the issuer gives codes to a client that proves itself with PKCE S256. All issuers send people back to one address, so a code of an honest issuer
+ * could be sent to another one (RFC 9700, 4.4). A secret makes it useless there; a client without one needs the `iss` of RFC 9207. Throws OAuthFailure.
+ */
+export function checkCodeFlow({ metadata }: FoundIssuer, isPublic: boolean): void {
+  if (isPublic && metadata.authorization_response_iss_parameter_supported !== true)
+    throw new OAuthFailure('protocol', 'the issuer does not say that it sends "iss" (RFC 9207), which a client without a secret needs')
   if (metadata.authorization_endpoint === undefined) throw new OAuthFailure('protocol', 'the issuer has no authorization endpoint')
   if (!(metadata.code_challenge_methods_supported ?? []).includes('S256'))
     throw new OAuthFailure('protocol', 'the issuer does not say that it checks PKCE with S256')

@@ -66,11 +66,13 @@ export const findOwnerCaps = statement<[orgId: number, ownerKind: string, ownerI
    union all select run_caps as "caps" from api_keys where org_id = $1::int and $2::text = 'key' and id = $3::int`,
 )
 
-/** Returns the runs with caps of their own, the newest first. */
+/** Returns the runs with caps of their own. The newest of each organisation come first, so that no organisation displaces the others. */
 export const findRunsWithCaps = statement<[limit: number], { orgId: number; ownerKind: string; ownerId: number; runId: string }>(
   'usage.find_runs_with_caps',
-  `select org_id as "orgId", owner_kind as "ownerKind", owner_id as "ownerId", run_id as "runId" from runs
-   where asked_cost_uinr is not null or asked_calls is not null or set_caps is not null order by number desc limit $1::int`,
+  `select org_id as "orgId", owner_kind as "ownerKind", owner_id as "ownerId", run_id as "runId" from (
+     select org_id, owner_kind, owner_id, run_id, number, row_number() over (partition by org_id order by number desc) as place from runs
+     where asked_cost_uinr is not null or asked_calls is not null or set_caps is not null) r
+   order by place, number desc limit $1::int`,
 )
 
 /** Returns runs with counters whose last call was before a day. */

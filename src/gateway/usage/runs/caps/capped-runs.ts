@@ -20,6 +20,10 @@ export const runCapsChanged = 'run_caps'
 const knownMax = 50_000
 /** The most runs with caps of their own that a process knows. Beyond it, the oldest is known again when a call asks for caps. */
 const ownMax = 200_000
+/** The most sub-agents that a process knows, of all runs. The database has all of them. */
+const seenMax = 50_000
+/** A run that rests is forgotten long before its counters are deleted. */
+const knownTtlMs = 24 * 3600_000
 /** The most times that a look-up begins again because another process changed the run. */
 const roundsMax = 8
 
@@ -42,8 +46,8 @@ export interface CappedRun {
   readonly minutes: number | null
   readonly subagents: number | null
   readonly depth: number | null
-  /** The depth of the sub-agents that this process has seen. */
-  readonly seen: Map<string, number>
+  /** The depths of the sub-agents that this process has seen, of all runs. */
+  readonly seen: Pick<LRUCache<string, number>, 'get' | 'set'>
 }
 
 /** The counters of runs. Limits have them. */
@@ -85,9 +89,11 @@ interface Known {
 /** The runs with caps that this process knows. */
 export class CappedRuns {
   readonly #deps: CappedRunsDeps
-  readonly #known = new LRUCache<string, Known>({ max: knownMax })
-  /** The runs whose calls must be looked up although no rule of their callers says so. */
-  readonly #own = new Set<string>()
+  readonly #known = new LRUCache<string, Known>({ max: knownMax, ttl: knownTtlMs, ttlResolution: 0, updateAgeOnGet: true })
+  readonly #seen = new LRUCache<string, number>({ max: seenMax })
+  /** By organisation, the runs whose calls must be looked up although no rule of their callers says so. The organisation with most runs loses its oldest. */
+  readonly #own = new Map<number, Set<string>>()
+  #ownCount = 0
   readonly #loading = new Map<string, Promise<CappedRun>>()
   /** Increases with each change of caps, so that a look-up from before it is not kept. */
   #changes = 0
@@ -123,7 +129,8 @@ export class CappedRuns {
    */
   of(key: string, ref: RunRef, rules: RunRules, asked: AskedCaps | null): CappedRun | null | Promise<CappedRun> {
     const known = this.#known.get(key)
-    if (known === undefined) return asked === null && !this.#own.has(key) && !haveCaps(rules) ? null : this.#find(key, ref, rules, asked)
+    if (known === undefined)
+      return asked === null && this.#own.get(ref.orgId)?.has(key) !== true && !haveCaps(rules) ? null : this.#find(key, ref, rules, asked)
     return fits(known, rules, asked) ? known.run : this.#find(key, ref, rules, asked)
   }
 
@@ -149,7 +156,7 @@ export class CappedRuns {
       const before = this.#changes
       const row = await db.maybe(findCappedRun, orgId, ownerKind, ownerId, runId)
       if (row !== null && isAsWanted(row, rules, asked)) {
-        const found = runOf(row, runId, rules.owner)
+        const found = runOf(row, runId, rules.owner, this.#seen)
         if (before === this.#changes) this.#keep(key, found, rules.owner, row)
         return found
       }
@@ -184,8 +191,16 @@ export class CappedRuns {
   }
 
   #noteOwn(key: string): void {
-    if (!this.#own.has(key) && this.#own.size >= ownMax) for (const oldest of this.#own) if (this.#own.delete(oldest)) break
-    this.#own.add(key)
+    const orgId = Number(key.slice(0, key.indexOf(':')))
+    const ofOrg = this.#own.get(orgId) ?? new Set<string>()
+    if (ofOrg.has(key)) return
+    this.#own.set(orgId, ofOrg)
+    ofOrg.add(key)
+    if (++this.#ownCount <= ownMax) return
+    let most = ofOrg
+    for (const each of this.#own.values()) if (each.size > most.size) most = each
+    for (const oldest of most) if (most.delete(oldest)) break
+    this.#ownCount--
   }
 }
 
@@ -219,7 +234,7 @@ function isAsWanted(row: CountedRow, rules: RunRules, asked: AskedCaps | null): 
   return areCounted && row.spendCap === costUinr && row.callsCap === calls && row.strict === strict
 }
 
-function runOf(row: CountedRow & { spendId: bigint; callsId: bigint }, runId: string, owner: RunCaps | null): CappedRun {
+function runOf(row: CountedRow & { spendId: bigint; callsId: bigint }, runId: string, owner: RunCaps | null, seen: CappedRun['seen']): CappedRun {
   const { minutes, subagents, depth, strict } = effectiveCaps(row, owner)
   return {
     number: row.number,
@@ -231,6 +246,6 @@ function runOf(row: CountedRow & { spendId: bigint; callsId: bigint }, runId: st
     minutes,
     subagents,
     depth,
-    seen: new Map(),
+    seen,
   }
 }

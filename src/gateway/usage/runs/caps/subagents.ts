@@ -23,10 +23,12 @@ export interface SubagentCaps {
  * `run_subagents_exceeded`.
  */
 export function enterSubagent(db: Db, run: CappedRun, subagent: NamedSubagent, caps: SubagentCaps): void | Promise<void> {
-  const depth = run.seen.get(subagent.name)
+  const depth = run.seen.get(seenKey(run, subagent.name))
   if (depth === undefined) return enterNew(db, run, subagent, caps)
   checkDepth(run, depth, caps.depth)
 }
+
+const seenKey = ({ number }: Pick<CappedRun, 'number'>, name: string): string => `${number}/${name}`
 
 /** Throws `run_subagents_exceeded` for a sub-agent that is too deep in its family. */
 export function checkDepth(run: Pick<CappedRun, 'runId'>, depth: number, cap: number | null): void {
@@ -54,6 +56,6 @@ async function enterNew(db: Db, run: CappedRun, { name, above }: NamedSubagent, 
     await tx.exec(insertSubagent, run.number, name, depth)
     return depth
   })
-  if (run.seen.size < subagentsMost) run.seen.set(name, found)
+  run.seen.set(seenKey(run, name), found)
   checkDepth(run, found, caps.depth)
 }
