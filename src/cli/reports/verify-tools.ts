@@ -31,10 +31,12 @@ export async function verifyTools(file: string | undefined, flags: VerifyToolsFl
     const heads = await allHeads(client)
     const faults = [...headFaults(kept, keys), ...headFaults(heads, keys), ...keptFaults(kept, heads)]
     let rows = 0
+    const partial: string[] = []
     for (const head of heads) {
       const { count, found } = await rowsOf(client, head)
       rows += count
-      faults.push(...found)
+      faults.push(...found.faults)
+      if (found.isPartial) partial.push(head.payload.day)
     }
     const days = [...new Set(faults.map(({ day }) => day))].sort()
     if (faults.length > 0)
@@ -42,8 +44,14 @@ export async function verifyTools(file: string | undefined, flags: VerifyToolsFl
         code: 'not_valid',
         evidence: { valid: false, days, faults: faults.slice(0, faultsShown), keys_from: from },
       })
-    if (flags.json === true) return printJson({ valid: true, keys_from: from, rows, heads })
+    if (flags.json === true) return printJson({ valid: true, keys_from: from, rows, days_not_compared: partial, heads })
     printLine(plain(`valid: ${heads.length} heads of days with ${rows} rows, with keys of ${from}`))
+    if (partial.length > 0)
+      printLine(
+        plain(
+          `not compared: ${partial.length} days, to ${partial.at(-1)}. The gateway says that rows of them were deleted by age, so only their heads were checked.`,
+        ),
+      )
     const [first, last] = [heads[0]?.payload.day, heads.at(-1)?.payload.day]
     if (first !== undefined) printLine(plain(`days: ${first} to ${last}. Keep the output of --json, and check it later: brigade verify heads.json --tools`))
   })
@@ -88,7 +96,7 @@ interface RowsReply {
   readonly acts_kept_from: string
 }
 
-async function rowsOf(client: GatewayClient, head: AuditHead): Promise<{ count: number; found: readonly HeadFault[] }> {
+async function rowsOf(client: GatewayClient, head: AuditHead): Promise<{ count: number; found: ReturnType<DayRows['compare']> }> {
   const { day } = head.payload
   const rows = new DayRows()
   let count = 0

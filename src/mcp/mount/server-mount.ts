@@ -11,11 +11,8 @@ export interface MountedServers {
 /** Returns the mount of one server: the credentials of /mcp, and 404 for a caller to whom the server does not exist. */
 export function serverMount(slug: string, base: McpMount, servers: MountedServers): McpMount {
   return {
-    async authenticate(headers, from) {
-      const principal = await base.authenticate(headers, from)
-      await servers.require({ principal, agentLabel: agentLabelOf(headers[agentIdHeader]) }, slug)
-      return principal
-    },
+    authenticate: (headers, from) => base.authenticate(headers, from),
+    enter: (principal, headers) => servers.require({ principal, agentLabel: agentLabelOf(headers[agentIdHeader]) }, slug),
     challenge: (error, headers) => base.challenge(error, headers),
   }
 }

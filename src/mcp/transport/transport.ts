@@ -89,6 +89,8 @@ export interface McpCaller {
 export interface McpMount {
   /** Returns the caller by the request's headers. Throws 401 and 403. */
   authenticate(headers: IncomingHttpHeaders, from: McpCaller): BearerPrincipal | Promise<BearerPrincipal>
+  /** Checks what needs the database, after the request has taken a unit of the caller's rate. Absent: nothing. Throws `not_found`. */
+  enter?(principal: BearerPrincipal, headers: IncomingHttpHeaders): Promise<void>
   /** Returns a refusal of `authenticate` with the challenge that says how a client signs in here. */
   challenge(error: GatewayError, headers: IncomingHttpHeaders): GatewayError
 }
@@ -138,6 +140,7 @@ export function createMcp(deps: McpDeps): Mcp {
       const wait = take()
       if (wait !== undefined) await wait
       paid.add()
+      if (mount.enter !== undefined) await mount.enter(principal, request.headers)
       const agentLabel = agentLabelOf(request.headers[agentIdHeader])
       checkMediaTypes(request.headers)
       const upload = uploadOf(principal, response, deps)
@@ -169,7 +172,7 @@ export function createMcp(deps: McpDeps): Mcp {
         // A running tool answers with the reason of the cut. When no tool runs, no answer can carry the reason, so the connection is closed.
         if (surface.tools.running === 0 && !isListen(body)) response.destroy()
       })
-      const isStillGood = () => isTaken(() => mount.authenticate(request.headers, from), deps)
+      const isStillGood = () => isTaken(() => signedInAgain(mount, request.headers, from), deps)
       const listener = { ...listenerOf(principal, response), cut: cut.signal, isStillGood }
       await (await eras.get()).serve({ request, response, body, refused: unpaid, surface, cancelOwner: cancelOwner(principal, request), listener })
     } catch (thrown) {
@@ -232,6 +235,13 @@ function withBaggageOf(body: unknown, headers: IncomingHttpHeaders): IncomingHtt
   if (headers['baggage'] !== undefined) return headers
   const found = withBaggage.safeParse(body)
   return found.success ? { ...headers, baggage: found.data.params._meta.baggage } : headers
+}
+
+/** Checks the caller of a subscription again. */
+async function signedInAgain(mount: McpMount, headers: IncomingHttpHeaders, from: McpCaller): Promise<BearerPrincipal> {
+  const principal = await mount.authenticate(headers, from)
+  await mount.enter?.(principal, headers)
+  return principal
 }
 
 /** Makes the checks that need no credential. A stateless server offers no GET stream and has no session to DELETE. */

@@ -74,6 +74,21 @@ test('HARD-01 a result of many values is an error that names the bound', async (
   expect([status, json.error.code, json.error.message]).toEqual([502, 'tool_result_too_large', expect.stringContaining('more than 150000 values')])
 })
 
+test('HARD-01 a result of many wrong items is refused at the first one', async () => {
+  hostile.tools = [{ name: 'x', inputSchema: { type: 'object' } }]
+  hostile.mode = 'many-wrong-items'
+  await register(app, 'wrong', hostile.url)
+  const agent = await app.newAgent('caller of wrong items')
+  expect((await app.call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_tools: ['wrong__*'] })).status).toBe(200)
+  let answer: unknown[] = []
+  const pausedMs = await longestPauseMs(async () => {
+    const { status, json } = await app.call('POST', '/v1/tools/wrong__x/call', { arguments: {} }, { token: agent.token })
+    answer = [status, json.error.code]
+  })
+  expect(answer).toEqual([502, 'tool_server_failed'])
+  expect(pausedMs).toBeLessThan(1000)
+})
+
 test('HARD-01 a list of hundreds of thousands of tools is not read to its end', async () => {
   hostile.tools = Array.from({ length: 500_000 }, () => ({ name: 'a' }))
   const cookie = await app.signIn()

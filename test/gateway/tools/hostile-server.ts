@@ -25,6 +25,7 @@ export type HostileMode =
   | 'gzip'
   | 'deep'
   | 'many-values'
+  | 'many-wrong-items'
   | 'wrong-id'
   | 'two-answers'
   | 'no-answer'
@@ -128,6 +129,9 @@ function misbehave(mode: HostileMode, id: unknown, response: ServerResponse): vo
       return
     case 'many-values':
       json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":"complete","content":[],"structuredContent":[${'[],'.repeat(200_000)}[]]}}`)
+      return
+    case 'many-wrong-items':
+      json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":"complete","content":[${'{},'.repeat(70_000)}{}]}}`)
       return
     case 'wrong-id':
       json(answerTo('another'))

@@ -57,22 +57,33 @@ export class DayRows {
     this.#roots[row.kind].add(leafOf(row))
   }
 
-  /** Returns what differs. Days of calls before `callsKeptFrom`, and acts before the instant `actsKeptFrom`, may have been deleted by age. */
-  compare({ payload }: AuditHead, kept: { readonly callsKeptFrom: string | null; readonly actsKeptFrom: string; readonly dayStart: string }): HeadFault[] {
+  /**
+   * Returns what differs. Days of calls before `callsKeptFrom`, and acts before the instant `actsKeptFrom`, may have been deleted by age. Such a day with
+   * fewer rows than its head has could not be compared: `isPartial`.
+   */
+  compare(
+    { payload }: AuditHead,
+    kept: { readonly callsKeptFrom: string | null; readonly actsKeptFrom: string; readonly dayStart: string },
+  ): { readonly faults: readonly HeadFault[]; readonly isPartial: boolean } {
     const { calls, acts, day } = payload
     const faults: HeadFault[] = []
+    let isPartial = false
     const isOld = {
       calls: calls.first_day !== null && kept.callsKeptFrom !== null && calls.first_day < kept.callsKeptFrom,
       acts: kept.dayStart < kept.actsKeptFrom,
     }
     for (const [name, signed, found] of [['calls', calls, this.#roots.call] as const, ['acts', acts, this.#roots.act] as const]) {
-      if (found.hex() === signed.root || (isOld[name] && found.count < signed.count)) continue
+      if (found.hex() === signed.root) continue
+      if (isOld[name] && found.count < signed.count) {
+        isPartial = true
+        continue
+      }
       const why =
         found.count === signed.count
           ? `at least one of the ${signed.count} ${name} was changed`
           : `${signed.count} ${name} are signed, and the gateway has ${found.count}`
       faults.push({ day, why })
     }
-    return faults
+    return { faults, isPartial }
   }
 }

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache'
 import type { RE2JS } from 're2js'
 import type { Clock } from '../../../platform/clock.ts'
 import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { isTooDeep } from '../json-bounds.ts'
 import type { CallableTool } from '../registry/callable-tool.ts'
-import { isTooDeep } from '../upstream/json-depth.ts'
 import { isObject, patternFault, runnableSchema, UncheckableSchemaError } from './argument-schema.ts'
 
 /** Maximum size of the arguments of a call, as JSON. */

@@ -1,7 +1,7 @@
 import type { Outbound } from '../../../platform/outbound/outbound.ts'
 import type { OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import { ValueCount } from '../json-bounds.ts'
 import type { Exchange } from './exchange.ts'
-import { ValueCount } from './json-depth.ts'
 import { isBeforeSending, networkError, statusError, UpstreamError } from './upstream-error.ts'
 import type { UpstreamTarget } from './upstream-target.ts'
 

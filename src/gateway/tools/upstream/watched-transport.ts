@@ -1,7 +1,7 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport, Transport, TransportSendOptions } from '@modelcontextprotocol/client'
 import { isObject } from '../../../platform/values/json.ts'
+import { isTooDeep } from '../json-bounds.ts'
 import type { Exchange } from './exchange.ts'
-import { isTooDeep } from './json-depth.ts'
 import { hiddenLists, questionsMax } from './received-lists.ts'
 import { UpstreamError } from './upstream-error.ts'
 
