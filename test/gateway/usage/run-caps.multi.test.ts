@@ -99,7 +99,9 @@ describe.runIf(onPostgres)('caps of runs on several processes', () => {
     await settled()
   })
 
-  test('RUN-09 the counters of a run are exact after kill -9, and without the database a known run is served from its lease and a new one with caps is not', async () => {
+  test('RUN-09 the counters of a run are exact after kill -9, and without the database a known run is served from its lease and a new one with caps is not', {
+    timeout: 120_000,
+  }, async () => {
     const agent = await newAgent({ max_calls: 50, max_cost_inr: inr(50 * costTokens) })
     const folder = fleet.newFolder()
     const heir = await fleet.start({}, folder)
