@@ -62,12 +62,26 @@ describe('a server without a client id', () => {
     const refused = await register()
     expect([refused.status, refused.json.error.message]).toEqual([400, expect.stringContaining('takes no client-id metadata documents')])
     expect((await register({ kind: 'oauth_user', client_secret: 'a-secret' })).status).toBe(400)
+    // Without "iss", another issuer could collect the codes of a client without a secret.
+    const silent = { client_id_metadata_document_supported: true, authorization_response_iss_parameter_supported: undefined }
+    issuer.metadata = of => ({ ...of, ...silent })
+    const unnamed = await register()
+    expect([unnamed.status, unnamed.json.error.message]).toEqual([400, expect.stringContaining('"iss"')])
     issuer.metadata = of => ({ ...of, client_id_metadata_document_supported: true })
     issuer.publicClients.add(document)
     const made = await register()
     expect([made.status, made.json.server.auth]).toMatchObject([201, { client_id: document, client_secret_mask: null, issuer: issuer.url }])
     const begun = await call('POST', `/me/tool-servers/${made.json.server.id}/connect`)
-    const back = await issuer.consent(begun.json.authorization_url)
+    issuer.metadata = of => ({ ...of, ...silent })
+    issuer.comeBack = query => query.delete('iss')
+    const mixed = await issuer.consent(begun.json.authorization_url)
+    const sent = issuer.requests.length
+    expect((await call('GET', `${mixed.pathname}${mixed.search}`)).status).toBeGreaterThanOrEqual(400)
+    expect(issuer.requests.length).toBe(sent)
+    issuer.metadata = of => ({ ...of, client_id_metadata_document_supported: true })
+    issuer.comeBack = () => undefined
+    const again = await call('POST', `/me/tool-servers/${made.json.server.id}/connect`)
+    const back = await issuer.consent(again.json.authorization_url)
     expect(back.origin).toBe(home)
     expect((await call('GET', `${back.pathname}${back.search}`)).status).toBe(200)
     expect(issuer.requests.at(-1)).toMatchObject({ form: { client_id: document, grant_type: 'authorization_code' }, answered: 200 })

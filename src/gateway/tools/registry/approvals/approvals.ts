@@ -39,6 +39,8 @@ export interface PinPage {
 
 /** Maximum number of tools of one organisation that can be called. Each process keeps them in memory. */
 export const callableMax = 5_000
+/** Maximum bytes of their definitions. The cache of a process counts each byte four times, and keeps no organisation above 256 MiB. */
+const callableBytesMax = 48 * 1024 * 1024
 /** Maximum number of names in the facts of an error. */
 const namedMax = 20
 const nameShape = /^[a-z][a-z0-9-]{0,15}__[A-Za-z0-9_-]{1,47}$/
@@ -90,8 +92,10 @@ export class ToolApprovals {
       const barred = pins.filter(({ isBarred }) => isBarred)
       if (barred.length > 0) throw fail('tool_not_approvable', { extra: { tools: barred.slice(0, namedMax).map(({ publicName }) => publicName) } })
       await tx.exec(approvePins, orgId, pins.map(idOf), userId, new Date(this.#deps.clock.nowMs()))
-      if ((await tx.one(countCallable, orgId)).tools > callableMax)
-        throw fail('cap', { message: `An organisation may have ${callableMax} approved tools. Block some first.` })
+      const callable = await tx.one(countCallable, orgId)
+      if (callable.bytes > BigInt(callableBytesMax))
+        throw fail('cap', { message: 'The approved definitions of an organisation may have 48 MiB together. Block some first.' })
+      if (callable.tools > callableMax) throw fail('cap', { message: `An organisation may have ${callableMax} approved tools. Block some first.` })
       for (const { id, seenHash } of pins) await this.#record(tx, 'approveTool', by, `tool_server=${serverId} tool=${id} hash=${seenHash}`)
       return { value: undefined, news: [{ kind: orgToolsChanged, ref: String(orgId) }] }
     })

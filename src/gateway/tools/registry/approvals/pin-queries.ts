@@ -55,9 +55,12 @@ export const countPins = statement<[orgId: number], { serverId: string; state: P
   `select p.server_id as "serverId", ${state} as "state", count(*)::int as "tools" from tool_pins p where p.org_id = $1::int group by 1, 2`,
 )
 
-export const countCallable = statement<[orgId: number], { tools: number }>(
+/** Counts the tools of an organisation that can be called, and the bytes of their definitions. */
+export const countCallable = statement<[orgId: number], { tools: number; bytes: bigint }>(
   'tools.count_callable',
-  `select count(*)::int as "tools" from tool_pins where org_id = $1::int and approved_id = seen_id and blocked_at is null and gone_at is null`,
+  `select count(*)::int as "tools", coalesce(sum(octet_length(d.definition::text)), 0)::bigint as "bytes"
+   from tool_pins p join tool_definitions d on d.org_id = p.org_id and d.id = p.approved_id
+   where p.org_id = $1::int and p.approved_id = p.seen_id and p.blocked_at is null and p.gone_at is null`,
 )
 
 export interface NamedPin {
