@@ -111,7 +111,7 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
     expect([path, reply.status, reply.status === 200 ? '' : text.slice(0, 300)]).toEqual([path, 200, ''])
   }
 
-  test('a flush of large batches of usage does not hold the loop', async () => {
+  test('FAST-03: a flush of large batches of usage does not hold the loop', async () => {
     const events = async (): Promise<number> => (await fleet.db.one(eventsOf, caller.id)).count
     let before = 0
     await expectKept(
@@ -131,7 +131,7 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
     )
   })
 
-  test('reports and CSV over many events do not hold the loop', async () => {
+  test('FAST-03: reports and CSV over many events do not hold the loop', async () => {
     const client = new pg.Client({ connectionString: postgres.url })
     await client.connect()
     const nowMs = Date.now()
@@ -158,7 +158,7 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
     )
   })
 
-  test('a picture that is shrunk does not hold the loop', async () => {
+  test('FAST-03: a picture that is shrunk does not hold the loop', async () => {
     const image = partOf(urlOf(await picture(2400, 1600)))
     const body = JSON.stringify({ model: 'vision-model', max_tokens: 1, messages: [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] }] })
     await expectKept(() => repeat(() => ask('/v1/chat/completions', body)))
@@ -168,6 +168,23 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
     const messages = Array.from({ length: 4000 }, (_, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content: 'Some "words"\n'.repeat(80) }))
     const body = JSON.stringify({ model: 'fixed-model', max_tokens: 1, messages: [...messages, { role: 'user', content: 'Hello' }] })
     await expectKept(() => repeat(() => ask('/v1/chat/completions', body)))
+  })
+
+  test('FAST-03: bodies of 30 MB that are changed or translated do not hold the loop', async () => {
+    const text = 'Some "words"\n'.repeat(8_000)
+    const messages = Array.from({ length: 235 }, (_, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content: text }))
+    const asked = [...messages, { role: 'user', content: 'Hello' }]
+    // The model that the caller names is replaced, and the unknown member is withheld. So the body is written again.
+    const chat = JSON.stringify({ model: 'fixed-model', max_tokens: 1, unknown_member: { deep: [1, 2, 3] }, messages: asked })
+    const translated = JSON.stringify({ model: 'fixed-model', max_tokens: 1, messages: asked })
+    expect(chat.length).toBeGreaterThan(30_000_000)
+    await expectKept(() =>
+      repeat(async () => {
+        await ask('/v1/chat/completions', chat)
+        await ask('/v1/messages', translated)
+        await ask('/v1/responses', JSON.stringify({ model: 'fixed-model', max_output_tokens: 16, input: asked }))
+      }),
+    )
   })
 
   test('while PostgreSQL is suspended, no call waits for it as long as its slices of the budgets last, and the loop is not delayed', async () => {
