@@ -1,5 +1,5 @@
 # The gateway as an image. One stage compiles; the other has the packages that run and nothing else. How it is used: docs/operate/deploy.md.
-# `node scripts/rehearse-image.mjs` carries these steps out in a folder, for machines without a container engine.
+# `node scripts/build-image.mjs` builds it with buildah and tries it, and .ci/run does so too.
 
 FROM node:22-slim AS build
 WORKDIR /app

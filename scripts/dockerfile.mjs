@@ -1,5 +1,5 @@
 /**
- * Reads the Dockerfile and .dockerignore, for the rehearsal of the image and for the test of both files. It supports only the syntax that this project
+ * Reads the Dockerfile and .dockerignore, for the build of the image and for the test of both files. It supports only the syntax that this project
  * uses.
  */
 import { readFileSync } from 'node:fs'

@@ -6,7 +6,8 @@ import { buildConsoleIfChanged } from '../../scripts/build.mjs'
 import type { TestApp } from '../harness/app.ts'
 import { until } from '../harness/until.ts'
 
-const programs = [process.env['CHROMIUM'] ?? '', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const shells = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium-shell']
+const programs = [process.env['CHROMIUM'] ?? '', ...shells, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 /** The browser of this machine. Null when there is none; .ci/run installs the one of Debian. */
 export const program = programs.find(path => path !== '' && existsSync(path)) ?? null
 /** The title of a suite that needs the browser. */
