@@ -23,6 +23,7 @@ import { imagesKind } from '../kinds/media/images.ts'
 import type { ImagesRequest } from '../kinds/media/images-request.ts'
 import { jsonInTurns, objectInTurns } from '../media/json-reply.ts'
 import { bearer, chargedAgent, runIdOf, serve } from '../pipeline.ts'
+import { PanelCalls } from './panel-calls.ts'
 import { endsAll, judge, type Verdict } from './panel-judge.ts'
 
 /** The result of one member of the panel. */
@@ -104,7 +105,7 @@ async function checkPanel({ asked: request, bytes }: SentRequest, call: Call<Pri
   if (fields.fallbacks !== null) throw fail('bad_request', { message: '"fallbacks" is not for the image panel, which has its own models.' })
   const principal = bearer(call.principal)
   const runId = runIdOf(principal, call.runId, null)
-  const { policies } = await chargedAgent(principal, call.agentLabel, deps)
+  const { policies } = await chargedAgent(principal, call.agentLabel, deps, runId)
   const org = await deps.orgRouting(principal.orgId)
   // A chain saved for the panel is ignored. It would draw one picture with its steps, but the panel draws with its members.
   const plan = deps.resolve({ modelId, kind: 'image', fields, org: { ...org, chains: new Map() }, policies, promptTokens: 0 })
@@ -154,15 +155,17 @@ function checkCaps(plan: Plan, drawing: readonly string[], { media }: ImagesRequ
  * members and its judge. Rules about providers stay in force.
  */
 function withinPanel(panelId: string, chargeTotal: ChargeTotal, deps: InferenceDeps, onAdmitted: (permit: Permit<UsageEvent>) => void): InferenceDeps {
+  const calls = new PanelCalls(deps.limits)
   const widened = (policy: CallPolicy): CallPolicy => (policy.allowedModels?.includes(panelId) ? { ...policy, allowedModels: null } : policy)
   return {
     ...deps,
+    panelPart: calls,
     watch: chargeTotal.watching(deps.watch),
     contentLog: { keep: (_call, made) => made, keepFailure: () => {} },
     limits: {
       takeRate: principal => deps.limits.takeRate(principal),
       async admit(request) {
-        const permit = await deps.limits.admit(request)
+        const permit = await calls.admit(request)
         onAdmitted(permit)
         return permit
       },
