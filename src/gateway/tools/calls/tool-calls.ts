@@ -173,6 +173,8 @@ export class ToolCalls {
       loop?.answered()
       const answer = 'requests' in said ? questions.passedOn(said, context.asked ?? noClient, owner) : markedResult(said, tool)
       return { answer, headers: headersOf(runId, permit) }
+    } catch (error) {
+      throw await this.#ofNamed(error, bound)
     } finally {
       // A call that was not settled never came to its dial.
       charge.release()
@@ -311,6 +313,13 @@ export class ToolCalls {
 
   async #refuseRevoked(named: NamedAgent | null, { orgId }: BearerPrincipal, runId: string | null): Promise<void> {
     if (named?.status === 'revoked') throw await revokedError(named, runId, id => this.#deps.agentByLabel(orgId, String(id)))
+  }
+
+  /** Returns the error of a call that the revoke of an agent has ended. The key that names the agent is not revoked itself. */
+  async #ofNamed(error: unknown, { principal, agentId, ancestorIds, runId }: Bound): Promise<unknown> {
+    const isRevoked = error instanceof CallCutError && error.reason === 'agent_revoked' && principal.kind === 'key' && agentId !== null
+    if (!isRevoked) return error
+    return revokedError({ status: 'revoked', ancestorIds }, runId, id => this.#deps.agentByLabel(principal.orgId, String(id)))
   }
 
   /** Calls of tools count for the pace of their run. What they repeat is seen in the calls of the model. */

@@ -87,7 +87,7 @@ export class RunLoops {
    * said too often, and the rule says `stop`.
    */
   begin(run: LoopedRun, { body, turn }: LoopContent, inTurn: InTurn | undefined): LoopCall | Promise<LoopCall> {
-    const state = this.#states.of(run.ref.orgId, run.key, this.#deps.clock.monotonicMs())
+    const state = this.#states.of(run.ref.orgId, run.key, this.#deps.clock.nowMs())
     const bodySample = body === null || body.length === 0 ? null : sampleOfBody(body)
     const turnSample = turn === null || turn.length === 0 ? null : sampleOfTurn(turn)
     const bodyFull = bodySample === null || body === null ? null : wholeOf(body, bodySample, state.bodies.has(bodySample), inTurn)
@@ -102,7 +102,7 @@ export class RunLoops {
   #enter(run: LoopedRun, state: RunState, seen: Seen): LoopCall {
     const turn = turnAfter(state.turns.get(run.actor), seen)
     if (run.loop === 'stop') {
-      const bodies = (bodyAfter(state, seen, this.#deps.clock.monotonicMs())?.answeredAtMs.length ?? 0) >= stoppedAt
+      const bodies = (bodyAfter(state, seen, this.#deps.clock.nowMs())?.answeredAtMs.length ?? 0) >= stoppedAt
       const kind = (turn?.count ?? 0) >= stoppedAt ? 'same_call' : bodies ? 'same_body' : null
       if (kind !== null) {
         this.#report(run, state, kind, stoppedAt)
@@ -113,7 +113,7 @@ export class RunLoops {
   }
 
   #answered(run: LoopedRun, state: RunState, seen: Seen): void {
-    const nowMs = this.#deps.clock.monotonicMs()
+    const nowMs = this.#deps.clock.nowMs()
     const turn = turnAfter(state.turns.get(run.actor), seen)
     if (turn !== null) put(state.turns, run.actor, turn, actorsMax)
     else if (seen.endsTurns) state.turns.delete(run.actor)
@@ -129,7 +129,7 @@ export class RunLoops {
   /** Sends the event once for each run and kind. Its id says which loop it reports, so that several processes send one. */
   #report({ ref, key, loop }: LoopedRun, state: RunState, kind: LoopKind, count: number): void {
     const { db, log, clock } = this.#deps
-    const nowMs = clock.monotonicMs()
+    const nowMs = clock.nowMs()
     if ((state.reported.get(kind) ?? 0) > nowMs || this.#reports >= reportsMax) return
     state.reported.set(kind, Number.POSITIVE_INFINITY)
     this.#reports++
@@ -149,7 +149,7 @@ export class RunLoops {
       .slice(0, 32)}`
     db.tx(tx => emit(tx, { id, orgId, type: 'run.loop', atMs: clock.nowMs(), data }))
       .catch((error: unknown) => {
-        state.reported.set(kind, clock.monotonicMs() + retryMs)
+        state.reported.set(kind, clock.nowMs() + retryMs)
         log.warn('run_loop_event_failed', { orgId, error })
       })
       .finally(() => {

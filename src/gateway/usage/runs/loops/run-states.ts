@@ -26,7 +26,7 @@ export interface TurnState {
 export interface BodyState {
   /** Of the whole body. Null until the sample is repeated. */
   readonly full: string | null
-  /** The times of the last answers, in milliseconds of the monotonic clock. */
+  /** The times of the last answers, in Unix milliseconds. */
   readonly answeredAtMs: readonly number[]
 }
 
