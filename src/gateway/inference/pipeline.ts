@@ -40,10 +40,16 @@ import { relayBytes } from './stream/relay-bytes.ts'
  * call settles exactly once in the meter, with or without an answer.
  */
 export function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, idempotentCall: IdempotentCall | null = null): Promise<Reply> {
-  return deps.traces === undefined || call.trace === undefined
-    ? serveCall(kind, input, call, deps, idempotentCall)
-    : traced(deps.traces.begin(kind.usageKind, call.trace, call.requestId), trace => serveCall(kind, input, call, deps, idempotentCall, trace))
+  const served =
+    deps.traces === undefined || call.trace === undefined
+      ? serveCall(kind, input, call, deps, idempotentCall)
+      : traced(deps.traces.begin(kind.usageKind, call.trace, call.requestId), trace => serveCall(kind, input, call, deps, idempotentCall, trace))
+  const runId = runIdBefore(call)
+  return runId === null ? served : inRun(served, runId)
 }
+
+/** Returns the run that the token or a header names, before the body is read. */
+const runIdBefore = ({ principal, runId = null }: Call<Principal>): string | null => (principal.kind === 'agent' ? principal.runId : undefined) ?? runId
 
 async function traced(trace: CallTrace, go: (trace: CallTrace) => Promise<Reply>): Promise<Reply> {
   try {
@@ -74,7 +80,8 @@ async function serveCall(
   const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
   const runId = runIdOf(principal, call.runId, parsed)
   const served = serveParsed({ kind, input, parsed, call, principal, runId, startedAtMs }, deps, idempotentCall, trace)
-  return runId === null ? served : await inRun(served, runId)
+  // Only a body can name the run of a call whose token and headers do not.
+  return runId === null || runIdBefore(call) !== null ? served : inRun(served, runId)
 }
 
 /** Every reply of a call of a run has the id of the run, refusals too. */

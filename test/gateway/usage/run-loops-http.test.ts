@@ -45,7 +45,13 @@ const formats: Record<string, { readonly path: string; body(turns: readonly Turn
         { role: 'user', content: `Go on ${mark}` },
         ...turns.flatMap(({ args, result }, n) => [
           { role: 'assistant', content: [{ type: 'tool_use', id: `toolu_${n}`, name: 'run', input: JSON.parse(args) }] },
-          { role: 'user', content: [{ type: 'tool_result', tool_use_id: `toolu_${n}`, content: result }, { type: 'text', text: `turn ${n}` }] },
+          {
+            role: 'user',
+            content: [
+              { type: 'tool_result', tool_use_id: `toolu_${n}`, content: result },
+              { type: 'text', text: `turn ${n}` },
+            ],
+          },
         ]),
       ],
     }),
@@ -169,14 +175,25 @@ describe('runs that repeat themselves', () => {
       const turn = { args: '{}', result: 'all is well' }
       const messages = (body([turn], `ask ${n}`) as { messages: object[] }).messages
       expect((await send(stop, 'asked', path, { messages })).status).toBe(200)
-      expect((await send(stop, 'asked', path, { messages: [...messages, { role: 'assistant', content: 'Well.' }, { role: 'user', content: `And ${n}` }] })).status).toBe(200)
+      expect(
+        (await send(stop, 'asked', path, { messages: [...messages, { role: 'assistant', content: 'Well.' }, { role: 'user', content: `And ${n}` }] })).status,
+      ).toBe(200)
     }
     expect(await app.db.many(loopEvents, app.orgId, 'asked')).toEqual([])
   })
 
   test('the rule is set when an agent or a key is made or changed, is listed, is loosened by nobody below, and is not for children', async () => {
     const made = (await app.call('POST', '/v1/me/agents', { name: 'loop ruled', may_delegate: true, run: { loop: 'stop' } })).json
-    expect(made.run).toEqual({ max_cost_inr: null, max_calls: null, max_minutes: null, max_subagents: null, max_depth: null, required: false, strict: false, loop: 'stop' })
+    expect(made.run).toEqual({
+      max_cost_inr: null,
+      max_calls: null,
+      max_minutes: null,
+      max_subagents: null,
+      max_depth: null,
+      required: false,
+      strict: false,
+      loop: 'stop',
+    })
     expect((await app.call('PATCH', `/v1/me/agents/${made.id}`, { run: { max_calls: 500 } })).json.run).toMatchObject({ loop: 'stop', max_calls: 500 })
     expect((await app.call('PATCH', `/v1/me/agents/${made.id}`, { run: { loop: 'never' } })).status).toBe(400)
     const { json: list } = await app.call('GET', '/v1/me/agents?q=loop%20ruled')

@@ -54,7 +54,13 @@ describe('calls of tools in runs', () => {
   }
   const said = ({ status, json }: TestReply) => [status, json?.error?.code ?? null]
   const newAgent = async (run: object | null = null, more: object = {}) => {
-    const { json: agent } = await app.call('POST', '/v1/me/agents', { name: `tool runner ${named++}`, may_delegate: true, allowed_tools: ['mod__*'], run, ...more })
+    const { json: agent } = await app.call('POST', '/v1/me/agents', {
+      name: `tool runner ${named++}`,
+      may_delegate: true,
+      allowed_tools: ['mod__*'],
+      run,
+      ...more,
+    })
     const token = (await app.call('POST', `/v1/me/agents/${agent.id}/token`, {})).json.access_token as string
     return { id: agent.id as number, token, owner: `?agent_id=${agent.id}` }
   }
@@ -77,7 +83,8 @@ describe('calls of tools in runs', () => {
     }
     expect((await overMcp(null, { token: agent.token, meta: { baggage: 'br.run=of-meta' } })).isError).toBe(false)
     expect((await tool(null, { token: agent.token })).headers.get('x-br-run-id')).toBeNull()
-    for (const [id] of sent) expect(await show(encodeURIComponent(id), agent.owner), id).toMatchObject({ calls: 2, errors: 0, value_inr: 2 * toolInr, cost_inr: 0 })
+    for (const [id] of sent)
+      expect(await show(encodeURIComponent(id), agent.owner), id).toMatchObject({ calls: 2, errors: 0, value_inr: 2 * toolInr, cost_inr: 0 })
     expect((await chat('own', { token: agent.token })).status).toBe(200)
     const own = await show('own', agent.owner)
     expect(own).toMatchObject({ calls: 3, by_agent: [{ agent_id: agent.id, calls: 3 }] })
@@ -139,7 +146,9 @@ describe('calls of tools in runs', () => {
   test('RUN-04 the end of a run and the revoke of its agent cut running calls of models and tools, and every later call of the run is 403 run_ended, also with another key', async () => {
     const byEnd = await newAgent()
     const byRevoke = await newAgent()
-    const child = (await app.call('POST', `/v1/me/agents/${byRevoke.id}/children`, { name: `child ${named++}`, allowed_tools: ['mod__*'] }, { token: byRevoke.token })).json
+    const child = (
+      await app.call('POST', `/v1/me/agents/${byRevoke.id}/children`, { name: `child ${named++}`, allowed_tools: ['mod__*'] }, { token: byRevoke.token })
+    ).json
     await app.call('PATCH', `/me/keys/${app.keyId}`, { allowed_tools: ['mod__*'] }, { cookie: await app.signIn() })
     const label = (id: number) => ({ headers: { 'x-br-agent-id': String(id) } })
     for (const { agent, other, end } of [
@@ -153,14 +162,14 @@ describe('calls of tools in runs', () => {
       const ofOther = [chat('job', { token: other }), tool('job', { token: other, name: 'wait' })]
       const mcp = overMcp('job', { ...label(agent.id), name: 'wait' })
       await app.alpha.arrived(dialed + 2)
-      await until(() => server.calls.length === before + 3)
+      await until(() => server.calls.length === before + 3, 'the tools run')
       expect((await end()).status).toBe(200)
       for (const reply of running) expect(said(await reply)).toEqual([403, 'run_ended'])
       expect(await mcp).toMatchObject({ isError: true, code: expect.stringMatching(/run_ended|agent_revoked/) })
       // The credential of a revoked agent, and those of its children, are dead: they get the error of a dead credential.
       const dead = agent === byRevoke ? [401, 'invalid_api_key'] : [403, 'run_ended']
       for (const reply of ofOther) expect(said(await reply)).toEqual(dead)
-      await until(() => server.calls.slice(before).every(({ cancelled }) => cancelled))
+      await until(() => server.calls.slice(before).every(({ cancelled }) => cancelled), 'the tools are cancelled')
       app.alpha.release()
       const calls = server.calls.length
       const requests = app.alpha.requests.length

@@ -12,6 +12,7 @@ import type { Permit } from '../../limits/engine/admission.ts'
 import type { MadeImage } from '../../providers/image-style.ts'
 import type { Plan } from '../../routing/plan.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
+import { noteRun } from '../../usage/runs/entry/run-headers.ts'
 import { operatorBounds } from '../../wire/json/json-bounds.ts'
 import { brHeader } from '../../wire/response-headers.ts'
 import { noUsage } from '../../wire/usage.ts'
@@ -55,8 +56,11 @@ export async function servePanel(sent: SentRequest, call: Call<Principal>, given
   const startedAtMs = given.clock.monotonicMs()
   const { request, drawing, content, runId } = await checkPanel(sent, call, given)
   let permit: Permit<UsageEvent> | null = null
+  // The first call that is admitted has taken the unit of the run, so its permit knows what the caps leave.
+  let counted: Permit<UsageEvent> | null = null
   const deps = withinPanel(request.modelId, chargeTotal, given, admitted => {
     permit = admitted
+    counted ??= admitted
   })
   try {
     const members = await Promise.all(drawing.map(model => drawWith(model, request, call, deps)))
@@ -80,12 +84,19 @@ export async function servePanel(sent: SentRequest, call: Call<Principal>, given
     const latencyMs = given.clock.monotonicMs() - startedAtMs
     const context = { orgId: bearer(call.principal).orgId, deps: given }
     const drawnReply = await replyOf(members, chosen, verdict, chargeTotal, latencyMs, permit, context)
-    const made = runId === null ? drawnReply : new Reply(drawnReply.status, { ...drawnReply.headers, [brHeader.runId]: runId }, drawnReply.body)
+    const made = runId === null ? drawnReply : new Reply(drawnReply.status, headersInRun(drawnReply.headers, runId, counted), drawnReply.body)
     return content === null ? made : given.contentLog.keep(content, made)
   } catch (error) {
     if (content !== null) given.contentLog.keepFailure(content, error)
     throw error
   }
+}
+
+/** Returns the headers of a reply with those of its run. */
+function headersInRun(of: Readonly<Record<string, string>>, runId: string, permit: Permit<UsageEvent> | null): Record<string, string> {
+  const headers = { ...of }
+  noteRun(headers, runId, permit ?? { runSpentUinr: null, runRemainingUinr: null, runCallsRemaining: null })
+  return headers
 }
 
 const onlyOne: Verdict = { kind: 'none', why: 'only one image was made', model: null }

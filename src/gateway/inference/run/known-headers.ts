@@ -1,6 +1,7 @@
 /** The headers that every reply after admission has, also errors. */
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import { inrTextOf } from '../../../platform/values/money.ts'
+import { noteRun } from '../../usage/runs/entry/run-headers.ts'
 import { brHeader } from '../../wire/response-headers.ts'
 import type { Meter } from '../charge/meter.ts'
 
@@ -8,14 +9,7 @@ import type { Meter } from '../charge/meter.ts'
 export function noteKnown(headers: Record<string, string>, meter: Meter): void {
   const left = meter.left.agentRemainingUinr
   if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
-  if (meter.runId === null) return
-  headers[brHeader.runId] = meter.runId
-  const spent = meter.left.runSpentUinr
-  if (spent !== null) headers[brHeader.runCostInr] = inrTextOf(spent)
-  const ofRun = meter.left.runRemainingUinr
-  if (ofRun !== null) headers[brHeader.runRemainingInr] = inrTextOf(ofRun)
-  const calls = meter.left.runCallsRemaining
-  if (calls !== null) headers[brHeader.runCallsRemaining] = String(calls)
+  if (meter.runId !== null) noteRun(headers, meter.runId, meter.left)
 }
 
 /** Returns these headers for replies without the other x-br-* headers. */

@@ -5,12 +5,11 @@ import { Cancellation } from '../../../platform/loop/cancellation.ts'
 import { CallCutError, everyToolCall, type Inflight } from '../../../platform/loop/inflight.ts'
 import { type BearerPrincipal, type CallPolicy, mayActFor, type Principal } from '../../../platform/security/principal.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
-import { inrTextOf } from '../../../platform/values/money.ts'
 import type { Limits, Permit } from '../../limits/engine/admission.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
 import { type EnteredRun, enterRun, type RunEntryDeps, revokedError, runIdFor, withRunId } from '../../usage/runs/entry/enter-run.ts'
+import { noteRun } from '../../usage/runs/entry/run-headers.ts'
 import type { LoopCall, RunLoops } from '../../usage/runs/loops/run-loops.ts'
-import { brHeader } from '../../wire/response-headers.ts'
 import { tagsOf } from '../../wire/runs/run-tags.ts'
 import type { CallCredential, ToolCredentials } from '../oauth/tool-credentials.ts'
 import type { CallableTool, OrgTools, ToolCatalog, ToolCredential } from '../registry/callable-tool.ts'
@@ -334,14 +333,10 @@ export interface AnsweredTool {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Returns the headers that every reply of a call of a run has. */
-function headersOf(runId: string | null, { runSpentUinr, runRemainingUinr, runCallsRemaining }: Permit<UsageEvent>): Record<string, string> {
-  return {
-    ...(runId === null ? {} : { [brHeader.runId]: runId }),
-    ...(runSpentUinr === null ? {} : { [brHeader.runCostInr]: inrTextOf(runSpentUinr) }),
-    ...(runRemainingUinr === null ? {} : { [brHeader.runRemainingInr]: inrTextOf(runRemainingUinr) }),
-    ...(runCallsRemaining === null ? {} : { [brHeader.runCallsRemaining]: String(runCallsRemaining) }),
-  }
+function headersOf(runId: string | null, permit: Permit<UsageEvent>): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (runId !== null) noteRun(headers, runId, permit)
+  return headers
 }
 
 /** Maximum bytes of the definitions of a page. One definition may be larger. */
