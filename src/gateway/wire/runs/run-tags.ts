@@ -1,4 +1,4 @@
-/** Reads the tags of a call: names and values that its caller chose, such as the number of a pull request. */
+/** Reads the tags of a call: names and values that its caller chose, such as the number of a pull request. Decision 0855 gives the reasons. */
 import { fail } from '../../../platform/errors.ts'
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>

@@ -86,7 +86,7 @@ export interface NamedRunAgent {
 
 /**
  * Returns the error for a key that calls in the name of a revoked agent. The runs of a revoked agent are ended, so a call of one of them gets `run_ended`. The
- * run of a revoked child goes on, because it belongs to the agent at the top.
+ * run of a revoked child goes on, because it belongs to the agent at the top. Decision 0853 gives the reasons.
  */
 export async function revokedError(
   { ancestorIds }: NamedRunAgent,

@@ -15,15 +15,19 @@ export const pieceBytes = 256 * 1024
 
 const made = (text: string): string => createHmac('sha256', hashKey).update(text).digest('base64url').slice(0, 22)
 
-/** Returns the hash of a bounded part of a turn. */
-export function sampleOfTurn(turn: Turn): string {
+/** Returns the hash of a bounded part of a turn. `isWhole` is true when this part is all of it. */
+export function sampleOfTurn(turn: Turn): { readonly sample: string; readonly isWhole: boolean } {
   let text = ''
+  let isWhole = true
   for (const each of turn) {
     const { length } = each
     text += `${length}:`
-    if (text.length < sampleMaxChars) text += length <= 2 * sampledChars ? each : each.slice(0, sampledChars) + each.slice(-sampledChars)
+    const isShort = length <= 2 * sampledChars
+    const hasRoom = text.length < sampleMaxChars
+    if (hasRoom) text += isShort ? each : each.slice(0, sampledChars) + each.slice(-sampledChars)
+    isWhole &&= isShort && hasRoom
   }
-  return made(text)
+  return { sample: made(text), isWhole }
 }
 
 /** Returns the pieces of a turn whose hash is that of the whole turn. */

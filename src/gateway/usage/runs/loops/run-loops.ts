@@ -89,13 +89,14 @@ export class RunLoops {
   begin(run: LoopedRun, { body, turn }: LoopContent, inTurn: InTurn | undefined): LoopCall | Promise<LoopCall> {
     const state = this.#states.of(run.ref.orgId, run.key, this.#deps.clock.nowMs())
     const bodySample = body === null || body.length === 0 ? null : sampleOfBody(body)
-    const turnSample = turn === null || turn.length === 0 ? null : sampleOfTurn(turn)
+    const ofTurn = turn === null || turn.length === 0 ? null : sampleOfTurn(turn)
+    const turnSample = ofTurn?.sample ?? null
     const bodyFull = bodySample === null || body === null ? null : wholeOf(body, bodySample, state.bodies.has(bodySample), inTurn)
     const isSameTurn = turnSample !== null && state.turns.get(run.actor)?.sample === turnSample
-    const turnFull = isSameTurn && turn !== null ? hashOf(piecesOfTurn(turn), inTurn) : null
+    const turnFull = ofTurn?.isWhole === true ? turnSample : isSameTurn && turn !== null ? hashOf(piecesOfTurn(turn), inTurn) : null
     const seen = { body: bodySample, turn: turnSample, endsTurns: turn?.length === 0 }
     if (bodyFull instanceof Promise || turnFull instanceof Promise)
-      return Promise.all([bodyFull, turnFull]).then(([ofBody, ofTurn]) => this.#enter(run, state, { ...seen, bodyFull: ofBody, turnFull: ofTurn }))
+      return Promise.all([bodyFull, turnFull]).then(([wholeBody, wholeTurn]) => this.#enter(run, state, { ...seen, bodyFull: wholeBody, turnFull: wholeTurn }))
     return this.#enter(run, state, { ...seen, bodyFull, turnFull })
   }
 
