@@ -1178,6 +1178,23 @@ create table run_parts (
   constraint run_parts_pkey PRIMARY KEY (run_number, agent_id, model)
 ) with (fillfactor=80);
 
+create table run_subagent_sums (
+  run_number bigint not null,
+  name text not null,
+  calls bigint not null,
+  errors bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cached_tokens bigint not null,
+  value_uinr bigint not null,
+  cost_uinr bigint not null,
+  constraint run_subagent_sums_cost_uinr_check CHECK ((cost_uinr >= 0)),
+  constraint run_subagent_sums_name_check CHECK (((length(name) >= 1) AND (length(name) <= 256))),
+  constraint run_subagent_sums_value_uinr_check CHECK ((value_uinr >= 0)),
+  constraint run_subagent_sums_run_number_fkey FOREIGN KEY (run_number) REFERENCES runs(number) ON DELETE CASCADE,
+  constraint run_subagent_sums_pkey PRIMARY KEY (run_number, name)
+) with (fillfactor=80);
+
 create table run_subagents (
   run_number bigint not null,
   name text not null,
@@ -1208,6 +1225,7 @@ create table runs (
   asked_cost_uinr bigint,
   asked_calls bigint,
   set_caps jsonb,
+  tags jsonb,
   constraint runs_asked_calls_check CHECK ((asked_calls > 0)),
   constraint runs_asked_cost_uinr_check CHECK ((asked_cost_uinr > 0)),
   constraint runs_cost_uinr_check CHECK ((cost_uinr >= 0)),
@@ -1222,6 +1240,7 @@ CREATE INDEX runs_by_last_day ON public.runs USING btree (last_day);
 CREATE INDEX runs_capped ON public.runs USING btree (last_day) WHERE capped;
 CREATE INDEX runs_newest ON public.runs USING btree (org_id, last_day, number);
 CREATE INDEX runs_of_owner_newest ON public.runs USING btree (org_id, owner_kind, owner_id, last_day, number);
+CREATE INDEX runs_of_tags ON public.runs USING gin (tags jsonb_path_ops) WHERE (tags IS NOT NULL);
 CREATE INDEX runs_with_own_caps ON public.runs USING btree (number) WHERE ((asked_cost_uinr IS NOT NULL) OR (asked_calls IS NOT NULL) OR (set_caps IS NOT NULL));
 
 create table schema_migrations (
@@ -1610,6 +1629,8 @@ create table usage_events (
   run_id text,
   run_agent_id integer,
   recorded_at timestamp with time zone not null default date_trunc('milliseconds'::text, now()),
+  tags text,
+  run_part boolean,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_pkey PRIMARY KEY (day, id)
@@ -1654,6 +1675,8 @@ create table usage_events_default (
   run_id text,
   run_agent_id integer,
   recorded_at timestamp with time zone not null default date_trunc('milliseconds'::text, now()),
+  tags text,
+  run_part boolean,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_default_pkey PRIMARY KEY (day, id)

@@ -21,6 +21,7 @@ import type { UsageEvent } from '../gateway/usage/events/record.ts'
 import { RefusedCalls } from '../gateway/usage/refusals/refused-calls.ts'
 import { CappedRuns } from '../gateway/usage/runs/caps/capped-runs.ts'
 import { EndedRuns } from '../gateway/usage/runs/ended-runs.ts'
+import { RunLoops } from '../gateway/usage/runs/loops/run-loops.ts'
 import type { WebhookServices } from '../gateway/webhooks/create-webhooks.ts'
 import { createMemory, type Memory, memorySweepMs } from '../memory/memory.ts'
 import { purgeEveryMs } from '../memory/upkeep/purge.ts'
@@ -58,6 +59,7 @@ export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeli
   readonly endedRuns: EndedRuns
   readonly refusedCalls: RefusedCalls
   readonly cappedRuns: CappedRuns
+  readonly runLoops: RunLoops
   readonly memory: Memory
   readonly addressTests: AddressTests
   readonly authenticator: Authenticator
@@ -172,10 +174,10 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
 }
 
 /** Constructs what every process knows about runs. */
-function runsOf({ db, ids, log }: AppDeps, { controlLog, inflight, limits }: Pick<Domains, 'controlLog' | 'inflight' | 'limits'>) {
+function runsOf({ db, ids, log, clock }: AppDeps, { controlLog, inflight, limits }: Pick<Domains, 'controlLog' | 'inflight' | 'limits'>) {
   const cappedRuns = new CappedRuns({ db, log, controlLog, counters: new RunCounters(ids), nowMs: () => limits.nowMs() })
   limits.onRunsUnknown = () => cappedRuns.forget()
-  return { endedRuns: new EndedRuns({ db, log, controlLog, inflight }), cappedRuns }
+  return { endedRuns: new EndedRuns({ db, log, controlLog, inflight }), cappedRuns, runLoops: new RunLoops({ db, log, clock }) }
 }
 
 /** Opens the shared memory of all organisations. */

@@ -28,7 +28,6 @@ import type { InferenceDeps } from '../gateway/inference/deps.ts'
 import type { Idempotency } from '../gateway/inference/idempotency/idempotency.ts'
 import { Inference } from '../gateway/inference/inference.ts'
 import { Departures } from '../gateway/inference/leaving/departures.ts'
-import type { RunsOfCalls } from '../gateway/inference/run/run-caps.ts'
 import type { Keys } from '../gateway/keys/keys.ts'
 import { tightestOf } from '../gateway/limits/budgets/budget-view.ts'
 import { balanceOf } from '../gateway/limits/budgets/prepaid.ts'
@@ -44,7 +43,6 @@ import { StickyRoutes } from '../gateway/routing/sticky/sticky-routes.ts'
 import type { ToolCatalog } from '../gateway/tools/registry/callable-tool.ts'
 import type { ToolRegistry } from '../gateway/tools/registry/create-tool-registry.ts'
 import type { UsageEvent } from '../gateway/usage/events/record.ts'
-import { enterSubagent } from '../gateway/usage/runs/caps/subagents.ts'
 import { cardDocuments } from '../mcp/documents/card-documents.ts'
 import type { Memory } from '../memory/memory.ts'
 import { type BackupReport, backUp } from '../operations/backup.ts'
@@ -75,7 +73,7 @@ import { budgetServices } from './domains/limits.ts'
 import { type OperatorParts, operatorRowServices } from './domains/operator.ts'
 import { orgServices, profileServices } from './domains/orgs.ts'
 import { toolServices } from './domains/tools.ts'
-import { reportServices } from './domains/usage.ts'
+import { reportServices, runsOfCalls } from './domains/usage.ts'
 import { createDomains, type Domains } from './domains.ts'
 import { drain, retire } from './drain.ts'
 import { discoveryOf } from './edges/discovery.ts'
@@ -287,6 +285,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     images: imageSettings(config),
     endedRuns: parts.endedRuns,
     cappedRuns: runsOfCalls(parts),
+    runLoops: parts.runLoops,
     agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
     orgRouting: orgId => routing.orgRoutings.get(orgId),
   }
@@ -327,13 +326,6 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     discovery: discoveryOf(catalog, circuits, bindings, () => parts.watch.probes.readiness()),
   }
 }
-
-/** Returns the runs with caps as calls need them. */
-const runsOfCalls = ({ db, cappedRuns, limits }: Pick<AppParts, 'db' | 'cappedRuns' | 'limits'>): RunsOfCalls => ({
-  runs: cappedRuns,
-  enter: (run, subagent, caps) => enterSubagent(db, run, subagent, caps),
-  nowMs: () => limits.nowMs(),
-})
 
 function edgeDeps(
   deps: AppDeps,

@@ -25,11 +25,11 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly requestId: string
   /** The checked `x-br-agent-id` header, or null. An agent token ignores this header, because the token names the agent. Use `agentOf` for both cases. */
   readonly agentLabel: string | null
-  /** The id of the run that the headers of a charging call name. Absent or null when they name none. */
+  /** The id of the run that the headers of a call of a model or tool name. Absent or null when they name none. */
   readonly runId?: string | null | undefined
-  /** Registers a charging call under its run, so that the end of the run cuts it. A second call has no effect. */
+  /** Registers such a call under its run, so that the end of the run cuts it. A second call has no effect. */
   readonly joinRun?: ((runKey: string) => void) | undefined
-  /** The headers of a charging call, for what it asks for its run. */
+  /** The headers of such a call, for what it asks for its run, and for its tags. */
   readonly runHeaders?: Readonly<Record<string, string | string[] | undefined>> | undefined
   /** The name that an MCP client gives itself. It is not verified. */
   readonly clientName?: string
@@ -189,6 +189,8 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   readonly clients?: 'anthropic' | 'responses' | 'oauth'
   /** True for rows that may charge money. They are matched before express, and limits and budgets apply. */
   readonly inference?: true
+  /** True: a call of the row belongs to the run that its headers name. So does every call of an inference row. */
+  readonly inRun?: true
   /** True: the row also answers while the process drains. */
   readonly always?: true
   /** True: a GET has an effect (makes a key, begins a sign-in), so HEAD is not answered. */

@@ -56,6 +56,7 @@ function addUpdate(agent: Command): void {
   addExamples(command, [
     ['brigade agent update reviewer --models sandbox-chat', 'this model and no other'],
     ['brigade agent update reviewer --models none --max-cost-inr none', 'lifts both rules'],
+    ['brigade agent update reviewer --run-max-calls 200 --run-loop stop', 'a run is held at 200 calls, and refused when it repeats itself'],
   ])
   command.action((named: string, flags: ClientFlags & RuleFlags) => {
     const params = ruleParamsOf(flags)

@@ -17,6 +17,8 @@ export interface AgentRow {
   readonly max_cost_inr_per_call: number | null
   readonly max_output_tokens: number | null
   readonly max_concurrency: number | null
+  /** Caps of each of its runs. Null: none. */
+  readonly run: { readonly max_cost_inr: number | null; readonly max_calls: number | null; readonly loop: string } | null
 }
 
 const pageSize = 200

@@ -1,5 +1,5 @@
 /** The rules of an agent in three forms: as options of the command line, as fields of the API, and as text for people. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { rupees } from '../command-output.ts'
 import { amount, count, list, orNone } from '../option-values.ts'
 import type { AgentRow } from './agent-lookup.ts'
@@ -13,6 +13,9 @@ export interface RuleFlags {
   readonly maxCostInr?: number | 'none'
   readonly maxOutputTokens?: number | 'none'
   readonly maxConcurrency?: number | 'none'
+  readonly runMaxCostInr?: number | 'none'
+  readonly runMaxCalls?: number | 'none'
+  readonly runLoop?: string
 }
 
 /** Adds an option for each rule. */
@@ -26,6 +29,9 @@ export function addRuleOptions(command: Command): Command {
     .option('--max-cost-inr <inr>', 'most rupees of one call; none: no cap', orNone(amount))
     .option('--max-output-tokens <n>', 'most output tokens of one call; none: no cap', orNone(count))
     .option('--max-concurrency <n>', 'most concurrent calls; none: no cap', orNone(count))
+    .option('--run-max-cost-inr <inr>', 'most rupees of each of its runs; none: no cap', orNone(amount))
+    .option('--run-max-calls <n>', 'most calls of each of its runs; none: no cap', orNone(count))
+    .addOption(new Option('--run-loop <rule>', 'what happens to a run that repeats itself (default: warn)').choices(['off', 'warn', 'stop']))
 }
 
 /** Returns the rules in the form of the gateway. */
@@ -37,6 +43,9 @@ export function ruleParamsOf({
   maxCostInr,
   maxOutputTokens,
   maxConcurrency,
+  runMaxCostInr,
+  runMaxCalls,
+  runLoop,
 }: RuleFlags): Record<string, unknown> {
   const rules = {
     allowed_models: models,
@@ -47,8 +56,12 @@ export function ruleParamsOf({
     max_output_tokens: maxOutputTokens,
     max_concurrency: maxConcurrency,
   }
-  return Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, rule === 'none' ? null : rule]))
+  const run = withoutNone({ max_cost_inr: runMaxCostInr, max_calls: runMaxCalls, loop: runLoop })
+  return { ...withoutNone(rules), run: Object.values(run).every(rule => rule === undefined) ? undefined : run }
 }
+
+const withoutNone = (rules: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, rule === 'none' ? null : rule]))
 
 /** Returns an agent with its budget and rules, in the form for people. */
 export function agentFields(row: AgentRow): Record<string, string> {
@@ -64,5 +77,7 @@ export function agentFields(row: AgentRow): Record<string, string> {
     'may delegate': row.may_delegate ? 'yes' : 'no',
     'cap of a call': `cost ${cap(row.max_cost_inr_per_call, '₹')}, output tokens ${cap(row.max_output_tokens, '')}`,
     'concurrent calls': row.max_concurrency === null ? 'any number' : String(row.max_concurrency),
+    'cap of a run': `cost ${cap(row.run?.max_cost_inr ?? null, '₹')}, calls ${cap(row.run?.max_calls ?? null, '')}`,
+    'loops of a run': row.run?.loop ?? 'warn',
   }
 }

@@ -23,6 +23,7 @@ interface Run extends Figures {
   readonly state: string
   readonly first_at: string
   readonly last_at: string
+  readonly tags: Readonly<Record<string, string>>
 }
 
 interface WholeRun extends Run {
@@ -31,6 +32,7 @@ interface WholeRun extends Run {
   readonly max_minutes: number | null
   readonly max_subagents: number | null
   readonly by_model: readonly (Figures & { readonly model: string })[]
+  readonly by_subagent: readonly (Figures & { readonly subagent: string | null })[]
   readonly by_agent: readonly (Figures & { readonly agent_id: number | null; readonly agent_name: string | null })[]
 }
 
@@ -46,6 +48,7 @@ interface OwnerFlags extends ClientFlags {
 
 interface ListFlags extends OwnerFlags {
   readonly from?: string
+  readonly tag?: string
   readonly limit?: number
 }
 
@@ -56,6 +59,7 @@ const pageMax = 200
 export function addRunsCommands(program: Command): void {
   const runs = addOwnerFlags(addClientFlags(program.command('runs').description('what each job used: calls, tokens, rupees of its run')))
     .option('--from <day>', 'only runs with a call on this day or later, YYYY-MM-DD, Indian time')
+    .option('--tag <key=value>', 'only runs with this tag')
     .option('--limit <count>', 'number of runs (default: 20)', count)
   addExamples(runs, [
     ['brigade runs', 'the latest'],
@@ -77,6 +81,7 @@ export function addRunsCommands(program: Command): void {
     return withGateway(flags, gateway => showOne(gateway, id, flags))
   })
   addEnd(runs)
+  addTags(runs)
 }
 
 function addEnd(runs: Command): void {
@@ -97,6 +102,36 @@ function addEnd(runs: Command): void {
   })
 }
 
+interface TagReport {
+  readonly values: readonly (Figures & { readonly value: string; readonly runs: number })[]
+}
+
+interface TagFlags extends ClientFlags {
+  readonly from?: string
+  readonly to?: string
+}
+
+function addTags(runs: Command): void {
+  const tags = addClientFlags(runs.command('tags').description('what the runs of at most 31 days used, by the value of a tag'))
+    .argument('<key>', 'the key of the tag, such as pr')
+    .option('--to <day>', 'the last day, YYYY-MM-DD, Indian time (default: today)')
+  addExamples(tags, [
+    ['brigade runs tags pr', 'what each pull request cost'],
+    ['brigade runs tags repo --from 2026-11-01', 'what each repository cost since a day'],
+  ])
+  tags.action((key: string, _flags: TagFlags, command: Command) => {
+    const flags = command.optsWithGlobals<TagFlags>()
+    return withGateway(flags, async ({ client }) => {
+      const report = await client.json<TagReport>('GET', `/v1/me/run-tags/${encodeURIComponent(key)}`, { query: { from: flags.from, to: flags.to } })
+      if (flags.json === true) return printJson(report)
+      printParts(
+        key.toUpperCase(),
+        report.values.map(part => ({ ...part, what: part.value })),
+      )
+    })
+  })
+}
+
 const ownerQuery = ({ agentId, keyId }: OwnerFlags) => ({ agent_id: agentId, key_id: keyId })
 
 function addOwnerFlags(command: Command): Command {
@@ -108,7 +143,7 @@ async function list({ client }: CalledGateway, flags: ListFlags): Promise<void> 
   const runs: Run[] = []
   let cursor: string | undefined
   do {
-    const query = { ...ownerQuery(flags), from: flags.from, cursor, limit: Math.min(pageMax, limit - runs.length) }
+    const query = { ...ownerQuery(flags), from: flags.from, tag: flags.tag, cursor, limit: Math.min(pageMax, limit - runs.length) }
     const page: RunsPage = await client.json('GET', path, { query })
     runs.push(...page.runs)
     cursor = page.next_cursor ?? undefined
@@ -165,6 +200,7 @@ async function showOne({ client }: CalledGateway, id: string, flags: OwnerFlags)
     cost: `₹${cost}`,
     value: `₹${value}`,
     caps: capsOf(run),
+    tags: tagsText(run.tags),
   })
   printLine('')
   printParts(
@@ -176,7 +212,18 @@ async function showOne({ client }: CalledGateway, id: string, flags: OwnerFlags)
     'AGENT',
     run.by_agent.map(part => ({ ...part, what: part.agent_id === null ? '(no agent)' : `${part.agent_name ?? '?'} (id ${part.agent_id})` })),
   )
+  if (run.by_subagent.length === 0) return
+  printLine('')
+  printParts(
+    'SUB-AGENT',
+    run.by_subagent.map(part => ({ ...part, what: part.subagent ?? '(main agent)' })),
+  )
 }
+
+const tagsText = (tags: Run['tags']): string =>
+  Object.entries(tags)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(', ') || 'none'
 
 function capsOf({ max_cost_inr: cost, max_calls: calls, max_minutes: minutes, max_subagents: subagents }: WholeRun): string {
   const caps = [

@@ -8,6 +8,7 @@ import { ToolSearch } from '../../gateway/tools/search/tool-search.ts'
 import { createUpstreams, type Upstreams } from '../../gateway/tools/upstream/upstream.ts'
 import { version } from '../../version.ts'
 import type { AppParts } from '../parts.ts'
+import { runsOfCalls } from './usage.ts'
 
 /** Constructs the registry of MCP servers and the calls of their tools, with the client that dials them. */
 export function toolServices(parts: AppParts): ToolRegistry & { readonly toolCalls: ToolCalls; readonly serverReads: ServerReads } {
@@ -32,7 +33,7 @@ export function toolServices(parts: AppParts): ToolRegistry & { readonly toolCal
 }
 
 function toolCallsOf(parts: AppParts, upstreams: Upstreams, circuits: ServerCircuits, { toolCatalog, toolCredentials }: ToolRegistry): ToolCalls {
-  const { clock, ids, config, limits, inflight, agents, controlLog } = parts
+  const { clock, ids, config, limits, inflight, agents, controlLog, endedRuns, runLoops } = parts
   cutToolCalls(controlLog, inflight)
   return new ToolCalls({
     clock,
@@ -45,6 +46,9 @@ function toolCallsOf(parts: AppParts, upstreams: Upstreams, circuits: ServerCirc
     questions: new ToolQuestions(parts.sealer, clock, () => ids.uuidv7(clock.nowMs())),
     limits,
     inflight,
+    endedRuns,
+    cappedRuns: runsOfCalls(parts),
+    runLoops,
     isOn: config.TOOL_GATEWAY,
     maxResultBytes: config.TOOL_RESULT_MAX_BYTES,
     agentByLabel: (orgId, label) => agents.byLabel(orgId, label),

@@ -1,5 +1,7 @@
 import { RunCounters } from '../../gateway/limits/runs/run-counters.ts'
 import { createUsage, type Usage } from '../../gateway/usage/create-usage.ts'
+import { enterSubagent } from '../../gateway/usage/runs/caps/subagents.ts'
+import type { RunsOfCalls } from '../../gateway/usage/runs/entry/run-caps.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
 import type { AppParts } from '../parts.ts'
@@ -37,3 +39,10 @@ export function reportServices({ db, clock, ids, log, config, agents, keys, limi
     checkOwner,
   })
 }
+
+/** Returns the runs with caps as calls need them. */
+export const runsOfCalls = ({ db, cappedRuns, limits }: Pick<AppParts, 'db' | 'cappedRuns' | 'limits'>): RunsOfCalls => ({
+  runs: cappedRuns,
+  enter: (run, subagent, caps) => enterSubagent(db, run, subagent, caps),
+  nowMs: () => limits.nowMs(),
+})

@@ -18,12 +18,13 @@ import type { Attempt, Plan, ResolveRequest } from '../routing/plan.ts'
 import type { StickyRoutes } from '../routing/sticky/sticky-routes.ts'
 import type { UsageEvent } from '../usage/events/record.ts'
 import type { EndedRuns } from '../usage/runs/ended-runs.ts'
+import type { RunsOfCalls } from '../usage/runs/entry/run-caps.ts'
+import type { RunLoops } from '../usage/runs/loops/run-loops.ts'
 import type { ExactNumbers } from '../wire/json/exact-numbers.ts'
 import type { CallTraces } from './call-trace.ts'
 import type { CallWatch } from './call-watch.ts'
 import type { ContentLog } from './content-log/content-log.ts'
 import type { Departures } from './leaving/departures.ts'
-import type { RunsOfCalls } from './run/run-caps.ts'
 
 /** A registered agent that `x-br-agent-id` names. */
 export interface NamedAgent {
@@ -51,6 +52,12 @@ export interface RouteObserver {
   refused(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number): void
   /** A reply called tools. `sound` is true when the arguments of all calls are JSON. */
   calledTools(dialed: Pick<Attempt, 'route' | 'byok'>, orgId: number, sound: boolean): void
+}
+
+/** The image panel of a call. Its first call that is dialed is the call of the run, and the others are parts of it. */
+export interface PanelPart {
+  /** Returns true when another call of the panel is the call of the run already. */
+  isPart(): boolean
 }
 
 /** The settings of image calls. */
@@ -119,7 +126,11 @@ export interface InferenceDeps {
   /** The ended runs. Absent when no run can be ended. */
   readonly endedRuns?: Pick<EndedRuns, 'enter'>
   /** The runs with caps. Absent when no run has any. */
-  readonly cappedRuns?: RunsOfCalls
+  readonly cappedRuns?: RunsOfCalls | undefined
+  /** Finds runs that repeat themselves. Absent when nobody looks. */
+  readonly runLoops?: Pick<RunLoops, 'begin'> | undefined
+  /** The image panel whose calls are one call of their run. Absent for every other call. */
+  readonly panelPart?: PanelPart | undefined
   /** Throws when the caller was revoked since the call began. The pipeline calls it directly before each dial. */
   recheck(principal: BearerPrincipal): void
 }

@@ -4,15 +4,17 @@ import { abortSignalOf, type CancelSignal } from '../../platform/loop/cancellati
 import { CallCutError } from '../../platform/loop/inflight.ts'
 import { type BearerPrincipal, type KeyPrincipal, mayActFor, type Principal } from '../../platform/security/principal.ts'
 import { assertNever } from '../../platform/values/assert.ts'
-import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
 import type { StickyCall } from '../routing/sticky/sticky-routes.ts'
 import type { Outcome } from '../usage/events/record.ts'
-import { runKeyOf, runRefOf } from '../usage/runs/ended-runs.ts'
+import { type EnteredRun, enterRun, revokedError, runIdFor, withRunId } from '../usage/runs/entry/enter-run.ts'
+import type { LoopCall } from '../usage/runs/loops/run-loops.ts'
 import { exactNumbersOf, isHeavy, parseAhead } from '../wire/json/json-body.ts'
 import { inferenceBounds } from '../wire/json/json-scan.ts'
 import { brHeader } from '../wire/response-headers.ts'
-import { chosenRunId, runIdOfMetadata } from '../wire/runs/run-id.ts'
+import { lastTurnOf } from '../wire/runs/last-turn.ts'
+import { runIdOfMetadata } from '../wire/runs/run-id.ts'
+import { tagsOf } from '../wire/runs/run-tags.ts'
 import type { TokenUsage } from '../wire/usage.ts'
 import { type AdmittedCall, type AskedCall, admitCall, isDebited } from './admit-call.ts'
 import { clientErrorReply } from './attempt/refusals.ts'
@@ -29,7 +31,7 @@ import type { Departure } from './leaving/departure.ts'
 import { chargingOf, departureOf, type LeavableCall, nobodyWaitsStatus, settleLeft } from './leaving/leaving.ts'
 import type { BytesAnswer, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { exactBytes, exactStream } from './replies/exact-reply.ts'
-import { cappedRunOf, type EnteredRun, requireRun } from './run/run-caps.ts'
+import { knownOf, noteKnown, withKnown } from './run/known-headers.ts'
 import { relayStream } from './stream/relay.ts'
 import { relayBytes } from './stream/relay-bytes.ts'
 
@@ -38,10 +40,16 @@ import { relayBytes } from './stream/relay-bytes.ts'
  * call settles exactly once in the meter, with or without an answer.
  */
 export function serve(kind: Kind, input: CallInput, call: Call<Principal>, deps: InferenceDeps, idempotentCall: IdempotentCall | null = null): Promise<Reply> {
-  return deps.traces === undefined || call.trace === undefined
-    ? serveCall(kind, input, call, deps, idempotentCall)
-    : traced(deps.traces.begin(kind.usageKind, call.trace, call.requestId), trace => serveCall(kind, input, call, deps, idempotentCall, trace))
+  const served =
+    deps.traces === undefined || call.trace === undefined
+      ? serveCall(kind, input, call, deps, idempotentCall)
+      : traced(deps.traces.begin(kind.usageKind, call.trace, call.requestId), trace => serveCall(kind, input, call, deps, idempotentCall, trace))
+  const runId = runIdBefore(call)
+  return runId === null ? served : inRun(served, runId)
 }
+
+/** Returns the run that the token or a header names, before the body is read. */
+const runIdBefore = ({ principal, runId = null }: Call<Principal>): string | null => (principal.kind === 'agent' ? principal.runId : undefined) ?? runId
 
 async function traced(trace: CallTrace, go: (trace: CallTrace) => Promise<Reply>): Promise<Reply> {
   try {
@@ -70,10 +78,47 @@ async function serveCall(
   if (parsed.stream) call.holdStream?.()
   const exact = exactNumbersOf(input.bytes)
   const deps = inTurn === undefined && exact === undefined ? base : { ...base, inTurn, exact }
-  const charged = chargedAgent(principal, call.agentLabel, deps)
+  const runId = runIdOf(principal, call.runId, parsed)
+  const served = serveParsed({ kind, input, parsed, call, principal, runId, startedAtMs }, deps, idempotentCall, trace)
+  // Only a body can name the run of a call whose token and headers do not.
+  return runId === null || runIdBefore(call) !== null ? served : inRun(served, runId)
+}
+
+/** Every reply of a call of a run has the id of the run, refusals too. */
+async function inRun(served: Promise<Reply>, runId: string): Promise<Reply> {
+  try {
+    return await served
+  } catch (error) {
+    throw withRunId(error, runId)
+  }
+}
+
+/** A call whose body is parsed. */
+interface ParsedCall {
+  readonly kind: Kind
+  readonly input: CallInput
+  readonly parsed: ParsedRequest
+  readonly call: Call<Principal>
+  readonly principal: BearerPrincipal
+  /** The run that the call names. */
+  readonly runId: string | null
+  readonly startedAtMs: number
+}
+
+async function serveParsed(
+  { kind, input, parsed, call, principal, runId, startedAtMs }: ParsedCall,
+  deps: InferenceDeps,
+  idempotentCall: IdempotentCall | null,
+  trace: CallTrace | undefined,
+): Promise<Reply> {
+  const { inTurn, exact } = deps
+  const charged = chargedAgent(principal, call.agentLabel, deps, runId)
   const agent = charged instanceof Promise ? await charged : charged
-  const entering = enterRun(agent, parsed, call, deps)
+  const tags = call.runHeaders === undefined ? null : tagsOf(call.runHeaders)
+  const entering = enterRun(principal, agent, runId, call, deps)
   const entered = entering instanceof Promise ? await entering : entering
+  const watching = entered === null ? null : watchLoops(entered, input, parsed, deps)
+  const loop = watching instanceof Promise ? await watching : watching
   const known = deps.orgRouting(principal.orgId)
   const org = known instanceof Promise ? await known : known
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
@@ -91,12 +136,14 @@ async function serveCall(
     startedAtMs,
     idempotent: idempotentCall !== null,
     run: entered?.run ?? null,
+    tags,
+    part: deps.panelPart,
     debits: isDebited(principal, deps),
     watch: deps.watch,
     trace,
   }
   const meter = new Meter(permit, facts, deps.clock)
-  const leavable: StayingCall = { kind, request, plan, principal, agent, meter, sticky }
+  const leavable: StayingCall = { kind, request, plan, principal, agent, meter, sticky, loop }
   const watch = watchCall(leavable, call, deps)
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input), exact)
   let isStream = false
@@ -105,7 +152,7 @@ async function serveCall(
     try {
       answer = await dialConfirmed(leavable, watch, deps, call.onRoute)
     } catch (error) {
-      answer = await endUnanswered(error, meter, watch)
+      answer = await endUnanswered(error, leavable, watch, deps)
     }
     const { departure } = watch
     if (departure !== null && (departure.hasLeft || (departure.aborted && answer.kind === 'whole'))) {
@@ -119,6 +166,7 @@ async function serveCall(
         if (settled !== undefined) await settled
         const headers = headersOf(leavable, answer, meter.latencyMs, usage)
         sticky?.served(answer.attempt, usage, () => asksLongCache(request))
+        loop?.answered()
         const shown = exactBytes(body, exact)
         return kept(reply.bytes(shown instanceof Promise ? await shown : shown, headers), content, deps)
       }
@@ -147,6 +195,8 @@ async function serveCall(
 /** A call whose caller may leave, in its conversation. */
 interface StayingCall extends LeavableCall {
   readonly sticky: StickyCall | null
+  /** The watch for loops of its run. */
+  readonly loop: LoopCall | null
 }
 
 // These two are functions of their own because a function that makes closures keeps its variables on the heap, for light bodies too.
@@ -277,52 +327,59 @@ export function bearer(principal: Principal): BearerPrincipal {
 }
 
 /**
- * Returns the run of the call, or null. A body is only looked at when neither the token nor a header names a run. Throws `bad_request` when the request
- * names another run than the token.
+ * Returns the id of the run of the call, or null. A body is only looked at when neither the token nor a header names a run. Throws `bad_request` when the
+ * request names another run than the token.
  */
 export function runIdOf(principal: BearerPrincipal, ofHeaders: string | null | undefined, parsed: Pick<ParsedRequest, 'native'> | null): string | null {
-  const claim = principal.kind === 'agent' ? principal.runId : undefined
   const native = parsed?.native
-  const named = ofHeaders ?? (native?.format === 'anthropic' ? runIdOfMetadata(native.body['metadata']) : null)
-  return chosenRunId(claim, named)
+  return runIdFor(principal, ofHeaders ?? (native?.format === 'anthropic' ? runIdOfMetadata(native.body['metadata']) : null))
 }
 
-/**
- * Returns the run of the call, or null. It belongs to the agent at the top of the family, otherwise to the key. The end of the run cuts the call from here
- * on. Throws `bad_request`, `run_required`, `run_ended` and what `cappedRunOf` throws.
- */
-function enterRun(agent: ChargedAgent, parsed: ParsedRequest, call: Call<Principal>, deps: InferenceDeps): EnteredRun | null | Promise<EnteredRun> {
-  const { agentId, ancestorIds, policies } = agent
-  const principal = bearer(call.principal)
-  const runId = runIdOf(principal, call.runId, parsed)
-  if (runId === null) {
-    if (policies.length > 0) requireRun(policies)
-    return null
-  }
-  const run = { runId, runAgentId: ancestorIds.at(-1) ?? agentId }
-  const ref = runRefOf(principal.orgId, principal.keyId, run)
-  const key = deps.endedRuns?.enter(ref, call.joinRun) ?? runKeyOf(ref)
-  const capped = cappedRunOf({ run, ref, key }, agent, call, deps.cappedRuns)
-  return capped instanceof Promise ? capped.then(found => ({ run, capped: found })) : { run, capped }
+/** Returns the watch for loops, or null when the run has none. Throws `run_loop_detected`. */
+function watchLoops(
+  { ref, key, actor, loop }: EnteredRun,
+  { bytes }: CallInput,
+  { native }: ParsedRequest,
+  { runLoops, inTurn, panelPart }: InferenceDeps,
+): LoopCall | null | Promise<LoopCall> {
+  if (loop === 'off' || runLoops === undefined || panelPart !== undefined) return null
+  return runLoops.begin({ ref, key, actor, loop }, { body: bytes, turn: lastTurnOf(native.format, native.body) }, inTurn)
 }
 
 /**
  * Returns the agent that the call charges. An agent token decides before any label. The header of a plain key is a label. When the label names a
  * registered agent for which the key may act, that agent is charged.
  */
-export function chargedAgent(principal: BearerPrincipal, label: string | null, deps: InferenceDeps): ChargedAgent | Promise<ChargedAgent> {
+export function chargedAgent(
+  principal: BearerPrincipal,
+  label: string | null,
+  deps: InferenceDeps,
+  runId: string | null = null,
+): ChargedAgent | Promise<ChargedAgent> {
   const { policies } = principal
   if (principal.kind === 'agent') return { agentId: principal.agentId, ancestorIds: principal.ancestorIds, label: null, policies }
   if (label === null) return policies.length === 0 ? nobody : { ...nobody, policies }
   const named = deps.agentByLabel(principal.orgId, label)
-  return named instanceof Promise ? named.then(found => agentOfLabel(found, label, principal)) : agentOfLabel(named, label, principal)
+  if (named instanceof Promise) return named.then(found => (isRevoked(found) ? refuse(found, runId, principal, deps) : agentOfLabel(found, label, principal)))
+  return isRevoked(named) ? refuse(named, runId, principal, deps) : agentOfLabel(named, label, principal)
+}
+
+const isRevoked = (named: NamedAgent | null): named is NamedAgent => named?.status === 'revoked'
+
+/** Always throws `agent_revoked_label`, or `run_ended` for a call of a run of the revoked agent. */
+async function refuse(
+  named: Pick<NamedAgent, 'status' | 'ancestorIds'>,
+  runId: string | null,
+  { orgId }: BearerPrincipal,
+  { agentByLabel }: InferenceDeps,
+): Promise<never> {
+  throw await revokedError(named, runId, id => agentByLabel(orgId, String(id)))
 }
 
 const nobody: ChargedAgent = { agentId: null, ancestorIds: [], label: null, policies: [] }
 
 function agentOfLabel(named: NamedAgent | null, label: string, principal: KeyPrincipal): ChargedAgent {
   const { policies } = principal
-  refuseRevoked(named)
   // A name for which the key may not act stays a mere label, like a name of no agent.
   if (named === null || !mayActFor(principal, named.ownerUser)) return { agentId: null, ancestorIds: [], label, policies }
   const { id, ancestorIds } = named
@@ -340,12 +397,15 @@ async function dialNamed(call: LeavableCall, watch: Watch, deps: InferenceDeps, 
 }
 
 /** Settles a call without an answer as failed, or releases it when nothing was dialed. Always throws. */
-async function endUnanswered(error: unknown, meter: Meter, watch: Watch): Promise<never> {
-  const { status, outcome } = endWithoutAnswer(error)
+async function endUnanswered(thrown: unknown, { meter, principal, agent }: StayingCall, watch: Watch, deps: InferenceDeps): Promise<never> {
+  const isCut = watch.isNamed && thrown instanceof CallCutError && thrown.reason === 'agent_revoked'
+  const { status, outcome } = endWithoutAnswer(thrown)
   await (outcome === 'failed'
     ? meter.settleFailed(status, outcome, watch.departure?.hasLeft)
     : meter.settleAbandoned(status, outcome, watch.departure?.hasNoPlace === true))
-  throw watch.isNamed && error instanceof CallCutError && error.reason === 'agent_revoked' ? fail('agent_revoked_label') : error
+  const isRevokedLabel = isCut || (thrown instanceof GatewayError && thrown.errorName === 'agent_revoked_label')
+  if (isRevokedLabel) await refuse({ status: 'revoked', ancestorIds: agent.ancestorIds }, meter.runId, principal, deps)
+  throw thrown
 }
 
 /** Returns the status that the caller saw and the outcome, for the usage row of a call without an answer. */
@@ -380,34 +440,8 @@ function headersOf(
   return headers
 }
 
-/** Adds the headers that every reply after admission has: the agent's remaining budget, the run of the call and what its caps leave. */
-function noteKnown(headers: Record<string, string>, meter: Meter): void {
-  const left = meter.left.agentRemainingUinr
-  if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
-  if (meter.runId === null) return
-  headers[brHeader.runId] = meter.runId
-  const ofRun = meter.left.runRemainingUinr
-  if (ofRun !== null) headers[brHeader.runRemainingInr] = inrTextOf(ofRun)
-  const calls = meter.left.runCallsRemaining
-  if (calls !== null) headers[brHeader.runCallsRemaining] = String(calls)
-}
-
-/** Returns these headers for replies without the other x-br-* headers. */
-function knownOf(meter: Meter): Record<string, string> {
-  const headers: Record<string, string> = {}
-  noteKnown(headers, meter)
-  return headers
-}
-
-/** Adds these headers to an error after admission, as to its replies, and says whether the call has an event. */
-function withKnown(error: unknown, meter: Meter): unknown {
-  if (!(error instanceof GatewayError) || (meter.left.agentRemainingUinr === null && meter.runId === null && !meter.dialed)) return error
-  const headers = { ...error.options.headers, ...knownOf(meter) }
-  return fail(error.errorName, { ...error.options, message: error.message, headers, hasEvent: meter.dialed })
-}
-
 function streamReply(leavable: StayingCall, answer: Extract<Answer, { kind: 'stream' }>, watch: Watch, deps: InferenceDeps): Reply {
-  const { request, meter, sticky } = leavable
+  const { request, meter, sticky, loop } = leavable
   const { pump, keepAlive } = relayStream(answer, {
     ...chargingOf(answer, leavable, watch.departure, deps),
     clock: deps.clock,
@@ -417,6 +451,7 @@ function streamReply(leavable: StayingCall, answer: Extract<Answer, { kind: 'str
       if (broke) deps.observer.failed(answer.attempt, meter.orgId)
       else {
         answer.served()
+        loop?.answered()
         sticky?.served(answer.attempt, answer.adapter.usage(), () => asksLongCache(request))
       }
     },
@@ -430,14 +465,17 @@ function streamReply(leavable: StayingCall, answer: Extract<Answer, { kind: 'str
 }
 
 function bytesReply(leavable: StayingCall, answer: Extract<Answer, { kind: 'bytes' }>, watch: Watch, deps: InferenceDeps): Reply {
-  const { meter } = leavable
+  const { meter, loop } = leavable
   const pump = relayBytes(answer, {
     meter,
     signal: watch.signal,
     onEnd(broke) {
       watch.end()
       if (broke) deps.observer.failed(answer.attempt, meter.orgId)
-      else answer.served()
+      else {
+        answer.served()
+        loop?.answered()
+      }
     },
   })
   // The cost header is sent when the cost is known before the first byte.

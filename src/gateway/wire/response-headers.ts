@@ -18,6 +18,7 @@ export const brHeader = {
   latencyMs: 'x-br-latency-ms',
   budgetRemainingInr: 'x-br-budget-remaining-inr',
   runId: 'x-br-run-id',
+  runCostInr: 'x-br-run-cost-inr',
   runRemainingInr: 'x-br-run-remaining-inr',
   runCallsRemaining: 'x-br-run-calls-remaining',
 } as const

@@ -150,13 +150,14 @@ export function createMcp(deps: McpDeps): Mcp {
       const full = upload.weigh(valueRoomBytes(bytes, managementBounds))
       if (full !== null) throw full
       const { body, refused: unpaid } = await payForBatch(parsed.body, paid, take, requestId)
+      const runHeaders = withBaggageOf(body, request.headers)
       const surface = deps.surfaceOf(
         {
           principal,
           requestId,
           agentLabel,
-          runId: runIdOfHeaders(withBaggageOf(body, request.headers)),
-          runHeaders: request.headers,
+          runId: runIdOfHeaders(runHeaders),
+          runHeaders,
           joinRun: runKey => {
             leaveRun ??= deps.inflight.joinRun(runKey, cut)
           },

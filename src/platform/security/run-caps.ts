@@ -3,6 +3,13 @@ import { z } from 'zod'
 import { inrFromUinr, uinrFromInr } from '../values/money.ts'
 import { int4Max } from '../values/row-id.ts'
 
+/** What happens to a run that repeats itself: nothing, an event, or an event and then a refusal. */
+export const loopRules = ['off', 'warn', 'stop'] as const
+export type LoopRule = (typeof loopRules)[number]
+
+/** Returns the stricter of two rules. */
+export const stricterLoop = (a: LoopRule, b: LoopRule): LoopRule => (loopRules.indexOf(a) > loopRules.indexOf(b) ? a : b)
+
 /** The caps of one run. Null means no cap. */
 export interface RunCaps {
   readonly maxCostUinr: bigint | null
@@ -17,6 +24,7 @@ export interface RunCaps {
   readonly isRequired: boolean
   /** True when no call may cost more than the rest of `maxCostUinr`. */
   readonly isStrict: boolean
+  readonly loop: LoopRule
 }
 
 /** The caps in the database. A missing field is no cap. */
@@ -28,6 +36,8 @@ export interface StoredRunCaps {
   readonly max_depth?: number
   readonly required?: boolean
   readonly strict?: boolean
+  /** A missing field is `warn`. */
+  readonly loop?: LoopRule
 }
 
 /** The smallest and the largest cap in rupees. Every amount within these bounds converts without loss. */
@@ -54,6 +64,12 @@ export const runCapsShape = z.strictObject({
   max_depth: z.int().min(0).max(depthMost).nullable().optional().describe('How deep sub-agents may be: those of the main agent have depth 1; null = no cap.'),
   required: z.boolean().optional().describe('True: each call must name its run. Default: false.'),
   strict: z.boolean().optional().describe('True: no call may cost more than the rest of max_cost_inr. Default: the last call may.'),
+  loop: z
+    .enum(loopRules)
+    .optional()
+    .describe(
+      'What happens when a run repeats itself. warn: the event run.loop is sent, once for each kind. stop: a repetition is refused too. Default: warn.',
+    ),
 })
 export type RunCapsInput = z.output<typeof runCapsShape>
 
@@ -66,6 +82,7 @@ export const runCapsView = z.object({
   max_depth: z.int().nullable(),
   required: z.boolean(),
   strict: z.boolean(),
+  loop: z.enum(loopRules),
 })
 
 /** Returns the caps after a change. Null when no cap is left. */
@@ -81,6 +98,7 @@ export function capsAfter(before: StoredRunCaps | null, change: RunCapsInput | n
     max_depth: kept(change.max_depth, before?.max_depth),
     required: change.required ?? before?.required,
     strict: change.strict ?? before?.strict,
+    loop: change.loop ?? before?.loop,
   })
 }
 
@@ -88,10 +106,12 @@ type Loose = { readonly [K in keyof StoredRunCaps]: StoredRunCaps[K] | undefined
 
 /** Returns the fields that say something, in a fixed order. Null when there is none. */
 function normal(caps: Loose): StoredRunCaps | null {
-  const order = ['max_cost_uinr', 'max_calls', 'max_minutes', 'max_subagents', 'max_depth', 'required', 'strict'] as const
-  const said = order.flatMap(name => (caps[name] === undefined || caps[name] === false ? [] : [[name, caps[name]] as const]))
+  const order = ['max_cost_uinr', 'max_calls', 'max_minutes', 'max_subagents', 'max_depth', 'required', 'strict', 'loop'] as const
+  const said = order.flatMap(name => (isDefault(caps[name]) ? [] : [[name, caps[name]] as const]))
   return said.length === 0 ? null : (Object.fromEntries(said) as StoredRunCaps)
 }
+
+const isDefault = (value: Loose[keyof Loose]): boolean => value === undefined || value === false || value === 'warn'
 
 /** Returns true when both are the same caps. */
 export function areSameCaps(a: StoredRunCaps | null, b: StoredRunCaps | null): boolean {
@@ -100,6 +120,8 @@ export function areSameCaps(a: StoredRunCaps | null, b: StoredRunCaps | null): b
 
 /** Returns the first cap of `after` that allows more than `before`, by its name on the wire. Null when none does. */
 export function looserCap(before: StoredRunCaps | null, after: StoredRunCaps | null): string | null {
+  const [loopWas, loopIs] = [before?.loop ?? 'warn', after?.loop ?? 'warn']
+  if (loopWas !== loopIs && stricterLoop(loopWas, loopIs) === loopWas) return 'loop'
   if (before === null) return null
   const numbers = [
     ['max_cost_inr', before.max_cost_uinr, after?.max_cost_uinr],
@@ -127,6 +149,7 @@ export function runCapsOf(caps: StoredRunCaps | null): RunCaps | null {
     maxDepth: caps.max_depth ?? null,
     isRequired: caps.required === true,
     isStrict: caps.strict === true,
+    loop: caps.loop ?? 'warn',
   }
 }
 
@@ -141,5 +164,6 @@ export function runCapsViewOf(caps: StoredRunCaps | null): z.output<typeof runCa
     max_depth: caps.max_depth ?? null,
     required: caps.required === true,
     strict: caps.strict === true,
+    loop: caps.loop ?? 'warn',
   }
 }

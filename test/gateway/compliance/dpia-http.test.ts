@@ -27,7 +27,7 @@ const keptIn = new Map(
   Object.entries({
     content: 'content_log',
     usage:
-      'usage_events usage_events_default usage_days usage_days_by_agent usage_days_by_key usage_days_by_key_model usage_weeks_by_key usage_days_by_caller usage_days_by_member usage_hours_by_caller usage_day_latencies usage_hour_latencies usage_hours usage_anomalies token_counts model_days model_latencies runs run_parts run_days run_ends run_subagents refused_calls',
+      'usage_events usage_events_default usage_days usage_days_by_agent usage_days_by_key usage_days_by_key_model usage_weeks_by_key usage_days_by_caller usage_days_by_member usage_hours_by_caller usage_day_latencies usage_hour_latencies usage_hours usage_anomalies token_counts model_days model_latencies runs run_parts run_days run_ends run_subagents run_subagent_sums refused_calls',
     memory: 'memory_changes memory_intents memory_objects memory_share_members memory_shares memory_usage memory_versions',
     people: 'users user_identities attributions org_members workspace_members invitations',
     sessions: 'sessions cli_codes sign_in_links sign_in_states revoked_tokens',

@@ -144,6 +144,7 @@ class Ledger implements Permit<UsageEvent> {
   readonly balanceLeftUinr = null
   readonly agentRemainingUinr = null
   readonly runRemainingUinr = null
+  readonly runSpentUinr = null
   readonly runCallsRemaining = null
   readonly admittedAtMs = 0
   readonly ends: (UsageEvent | 'released')[] = []

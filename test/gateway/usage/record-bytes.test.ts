@@ -82,6 +82,10 @@ const events: readonly UsageEvent[] = [
   { ...event, runId: 'pr-1234', runAgentId: 7 },
   { ...event, runId: 'r'.repeat(256), runAgentId: null },
   { ...event, runId: 'a b', runAgentId: 2 ** 31 - 1, tried: `[2,[${JSON.stringify(odd)}]]`, idempotent: true },
+  { ...event, tags: '{"pr":"1234"}' },
+  { ...event, runId: 'pr-1234', runAgentId: null, runSubagent: odd, runPart: true, tags: '{"pr":"1"}', tried: '[2,[]]' },
+  { ...event, runId: 'pr-1234', runAgentId: 7, runPart: true },
+  { ...event, runId: 'pr-1234', runAgentId: 7, runSubagent: 's'.repeat(2000) },
   // This id is longer than any, and is written as JSON.
   { ...event, runId: 'r'.repeat(257), runAgentId: 7 },
   event,

@@ -247,7 +247,16 @@ describe('caps of runs', () => {
 
   test('child agents are sub-agents of the run of their family, and their calls count in it', async () => {
     const { json: lead } = await app.call('POST', '/v1/me/agents', { name: 'run parent', may_delegate: true, run: { max_calls: 4, max_subagents: 1 } })
-    expect(lead.run).toEqual({ max_cost_inr: null, max_calls: 4, max_minutes: null, max_subagents: 1, max_depth: null, required: false, strict: false })
+    expect(lead.run).toEqual({
+      max_cost_inr: null,
+      max_calls: 4,
+      max_minutes: null,
+      max_subagents: 1,
+      max_depth: null,
+      required: false,
+      strict: false,
+      loop: 'warn',
+    })
     const token = (await app.call('POST', `/v1/me/agents/${lead.id}/token`, {})).json.access_token
     const child = async (name: string) => (await app.call('POST', `/v1/me/agents/${lead.id}/children`, { name }, { token })).json
     const [first, second] = [await child('run child a'), await child('run child b')]

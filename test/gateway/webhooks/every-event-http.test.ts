@@ -102,6 +102,9 @@ async function aLife(): Promise<void> {
   await post('/v1/me/agents', { name: typed.agent, description: typed.description }, { token: org.key })
   // The only call of a run that may have one.
   await spend(org.key, 1, {}, { 'x-br-run-id': 'job', 'x-br-run-max-calls': '1' })
+  // A run that sends the same body again and again.
+  for (let count = 0; count < 6; count++) await spend(org.key, 0.001, {}, { 'x-br-run-id': 'again' })
+  await until(() => receiver.at('/all').some(({ event }) => event === 'run.loop'), 'the loop is told', 20_000)
   clock.advance(30 * 3600_000)
   // The key's spend rises to 50, 85 and 105 of its budget of 100. All this is within one hour, after a day with almost no spend.
   await spend(key.key, 50, {}, { 'x-br-agent-id': typed.agent })
@@ -244,6 +247,7 @@ describe('every event', () => {
       'usage.threshold': 2,
       'run.warn': 1,
       'run.held': 1,
+      'run.loop': 1,
       // One for spend and one for tokens.
       'request.anomaly': 2,
       'credit.low': 1,

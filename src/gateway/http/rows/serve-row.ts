@@ -133,14 +133,15 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
   call(): Call {
     const { binding, request, deps, principal, trace } = this
     const isInference = binding.row.inference === true
+    const isInRun = isInference || binding.row.inRun === true
     const idempotencyKey = isInference ? idempotencyKeyOf(request.headers[idempotencyHeader]) : undefined
     return {
       principal,
       requestId: this.requestId,
       agentLabel: namesAgents(binding) ? agentLabelOf(request.headers[agentIdHeader]) : null,
-      runId: isInference ? runIdOfHeaders(request.headers) : null,
-      runHeaders: isInference ? request.headers : undefined,
-      joinRun: isInference ? runKey => this.#joinRun(runKey) : undefined,
+      runId: isInRun ? runIdOfHeaders(request.headers) : null,
+      runHeaders: isInRun ? request.headers : undefined,
+      joinRun: isInRun ? runKey => this.#joinRun(runKey) : undefined,
       signal: this.cancellation,
       baseUrl: deps.baseUrl(),
       clientIp: () => deps.clientIp(request),

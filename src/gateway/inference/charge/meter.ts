@@ -10,6 +10,7 @@ import type { Bill } from '../../wire/client-format.ts'
 import { noUsage, plainUsage, type TokenUsage } from '../../wire/usage.ts'
 import type { CallTrace } from '../call-trace.ts'
 import type { CallWatch } from '../call-watch.ts'
+import type { PanelPart } from '../deps.ts'
 import type { Kind } from '../kinds/kind.ts'
 import type { ParsedRequest } from '../kinds/request.ts'
 import { readOnMs } from '../leaving/departures.ts'
@@ -18,6 +19,7 @@ import { charged } from './believed.ts'
 import { withCacheTime } from './cache-time.ts'
 import { firstHoldTokens, heldUsage, measuredTokensPerSecondMost, streamCeiling, unseenTokensOf, unseenTokensPerSecond, writtenMost } from './estimate.ts'
 import { outputTokensFor, priceHeld, priceLeft, priceTokens } from './price.ts'
+import { farther, placeOf } from './residency.ts'
 import { thinksUnseen } from './thinks-unseen.ts'
 
 /** The agent that a call is charged to: the agent of the token, or the agent that `x-br-agent-id` names. */
@@ -43,6 +45,10 @@ export interface MeterInput {
   readonly idempotent: boolean
   /** The run of the call. Null or absent when the call names none. */
   readonly run?: RunOfCall | null
+  /** The tags of the call, as its event keeps them. Null or absent: none. */
+  readonly tags?: string | null
+  /** The image panel that the call is a part of. */
+  readonly part?: PanelPart | undefined
   /** True when the prepaid balance pays for the platform's account. */
   readonly debits: boolean
   readonly watch?: CallWatch | undefined
@@ -79,18 +85,6 @@ interface LateReply {
   readonly isGuess: boolean
 }
 
-/** The order of residencies from proven near to far away. */
-const distances: Readonly<Record<UsageEvent['residency'], number>> = { india: 0, declared: 1, unknown: 2, global: 3 }
-
-/** Returns the residency of a prompt on this route. An organisation's statement about its own server is only declared. */
-export const placeOf = ({ residency, provider }: Route): UsageEvent['residency'] =>
-  residency === 'india' && provider.userGiven === true ? 'declared' : residency
-
-/** Returns the farther of two residencies. A call that went abroad before a provider in India answered has not stayed in India. */
-function farther(before: UsageEvent['residency'] | null, next: UsageEvent['residency']): UsageEvent['residency'] {
-  return before === null || distances[before] < distances[next] ? next : before
-}
-
 /** The outcomes of calls that end before their provider's report because of their caller or its organisation. */
 const leavings: ReadonlySet<Outcome> = new Set<Outcome>(['client_gone', 'cut'])
 
@@ -118,6 +112,8 @@ export class Meter {
   #late: LateReply | null = null
   #ended = false
   #settledCostUinr: bigint | null = null
+  /** True when another call of the same panel is the call of the run. Null before the first dial. */
+  #isPart: boolean | null = null
 
   constructor(permit: Permit<UsageEvent>, input: MeterInput, clock: Clock) {
     this.#permit = permit
@@ -162,6 +158,7 @@ export class Meter {
   /** Notes the attempt before its dial. When the promise resolves, the journal records the call even if this process dies. */
   opens(attempt: Attempt): Promise<void> {
     this.#attempt = attempt
+    this.#isPart ??= this.#input.part?.isPart() ?? false
     this.#residency = farther(this.#residency, placeOf(attempt.route))
     return this.#permit.open(this.#event(noUsage, true, 'interrupted', 200))
   }
@@ -240,7 +237,7 @@ export class Meter {
   }
 
   /** What the budgets of the charged agent and the caps of the run leave. Reading it is cheap: these are figures that this process already has. */
-  get left(): Pick<Permit, 'agentRemainingUinr' | 'runRemainingUinr' | 'runCallsRemaining'> {
+  get left(): Pick<Permit, 'agentRemainingUinr' | 'runSpentUinr' | 'runRemainingUinr' | 'runCallsRemaining'> {
     return this.#permit
   }
 
@@ -453,7 +450,7 @@ export class Meter {
   }
 
   #event(tokens: TokenUsage, estimated: boolean, outcome: Outcome, status: number): UsageEvent {
-    const { kind, principal, agent, requestId, startedAtMs, run } = this.#input
+    const { kind, principal, agent, requestId, startedAtMs, run, tags } = this.#input
     const { request } = this
     const attempt = this.#attempt
     // The record before a dial has no usage yet.
@@ -491,8 +488,9 @@ export class Meter {
       latencyMs: Math.round(this.#clock.monotonicMs() - startedAtMs),
       firstByteMs: this.#firstByteMs === null ? null : Math.round(this.#firstByteMs),
     }
-    const ofRun = run ? { ...event, ...run } : event
-    const complete = this.#tried === null ? ofRun : { ...ofRun, tried: this.#tried.textOf(this.#dials) }
+    const ofRun = run ? { ...event, ...run, ...(this.#isPart === true ? { runPart: true as const } : {}) } : event
+    const labelled = tags ? { ...ofRun, tags } : ofRun
+    const complete = this.#tried === null ? labelled : { ...labelled, tried: this.#tried.textOf(this.#dials) }
     return this.#input.idempotent ? { ...complete, idempotent: true } : complete
   }
 }

@@ -7,7 +7,7 @@ import { type Db, statement } from '../../../platform/db/db.ts'
 import { istDay } from '../../../platform/values/ist-time.ts'
 import type { Route } from '../../catalog/model.ts'
 import { modelsMax, otherModels } from '../../usage/events/bounded-names.ts'
-import { placeOf } from '../charge/meter.ts'
+import { placeOf } from '../charge/residency.ts'
 
 /** Returns a function that records that a prompt is about to be sent to a route. It rejects when the record fails; the prompt must then not be sent. */
 export function tokenCountsIn(db: Db, clock: Clock): (orgId: number, route: Route) => Promise<void> {

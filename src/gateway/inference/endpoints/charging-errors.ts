@@ -13,6 +13,7 @@ export const charging: readonly ErrorName[] = [
   'run_calls_exceeded',
   'run_time_exceeded',
   'run_subagents_exceeded',
+  'run_loop_detected',
   'daily_limit_reached',
   'trial_limit_reached',
   'concurrency_limit_reached',

@@ -12,6 +12,7 @@ import type { Permit } from '../../limits/engine/admission.ts'
 import type { MadeImage } from '../../providers/image-style.ts'
 import type { Plan } from '../../routing/plan.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
+import { noteRun } from '../../usage/runs/entry/run-headers.ts'
 import { operatorBounds } from '../../wire/json/json-bounds.ts'
 import { brHeader } from '../../wire/response-headers.ts'
 import { noUsage } from '../../wire/usage.ts'
@@ -23,6 +24,7 @@ import { imagesKind } from '../kinds/media/images.ts'
 import type { ImagesRequest } from '../kinds/media/images-request.ts'
 import { jsonInTurns, objectInTurns } from '../media/json-reply.ts'
 import { bearer, chargedAgent, runIdOf, serve } from '../pipeline.ts'
+import { PanelCalls } from './panel-calls.ts'
 import { endsAll, judge, type Verdict } from './panel-judge.ts'
 
 /** The result of one member of the panel. */
@@ -54,8 +56,11 @@ export async function servePanel(sent: SentRequest, call: Call<Principal>, given
   const startedAtMs = given.clock.monotonicMs()
   const { request, drawing, content, runId } = await checkPanel(sent, call, given)
   let permit: Permit<UsageEvent> | null = null
+  // The first call that is admitted has taken the unit of the run, so its permit knows what the caps leave.
+  let counted: Permit<UsageEvent> | null = null
   const deps = withinPanel(request.modelId, chargeTotal, given, admitted => {
     permit = admitted
+    counted ??= admitted
   })
   try {
     const members = await Promise.all(drawing.map(model => drawWith(model, request, call, deps)))
@@ -79,12 +84,19 @@ export async function servePanel(sent: SentRequest, call: Call<Principal>, given
     const latencyMs = given.clock.monotonicMs() - startedAtMs
     const context = { orgId: bearer(call.principal).orgId, deps: given }
     const drawnReply = await replyOf(members, chosen, verdict, chargeTotal, latencyMs, permit, context)
-    const made = runId === null ? drawnReply : new Reply(drawnReply.status, { ...drawnReply.headers, [brHeader.runId]: runId }, drawnReply.body)
+    const made = runId === null ? drawnReply : new Reply(drawnReply.status, headersInRun(drawnReply.headers, runId, counted), drawnReply.body)
     return content === null ? made : given.contentLog.keep(content, made)
   } catch (error) {
     if (content !== null) given.contentLog.keepFailure(content, error)
     throw error
   }
+}
+
+/** Returns the headers of a reply with those of its run. */
+function headersInRun(of: Readonly<Record<string, string>>, runId: string, permit: Permit<UsageEvent> | null): Record<string, string> {
+  const headers = { ...of }
+  noteRun(headers, runId, permit ?? { runSpentUinr: null, runRemainingUinr: null, runCallsRemaining: null })
+  return headers
 }
 
 const onlyOne: Verdict = { kind: 'none', why: 'only one image was made', model: null }
@@ -104,7 +116,7 @@ async function checkPanel({ asked: request, bytes }: SentRequest, call: Call<Pri
   if (fields.fallbacks !== null) throw fail('bad_request', { message: '"fallbacks" is not for the image panel, which has its own models.' })
   const principal = bearer(call.principal)
   const runId = runIdOf(principal, call.runId, null)
-  const { policies } = await chargedAgent(principal, call.agentLabel, deps)
+  const { policies } = await chargedAgent(principal, call.agentLabel, deps, runId)
   const org = await deps.orgRouting(principal.orgId)
   // A chain saved for the panel is ignored. It would draw one picture with its steps, but the panel draws with its members.
   const plan = deps.resolve({ modelId, kind: 'image', fields, org: { ...org, chains: new Map() }, policies, promptTokens: 0 })
@@ -154,15 +166,17 @@ function checkCaps(plan: Plan, drawing: readonly string[], { media }: ImagesRequ
  * members and its judge. Rules about providers stay in force.
  */
 function withinPanel(panelId: string, chargeTotal: ChargeTotal, deps: InferenceDeps, onAdmitted: (permit: Permit<UsageEvent>) => void): InferenceDeps {
+  const calls = new PanelCalls(deps.limits)
   const widened = (policy: CallPolicy): CallPolicy => (policy.allowedModels?.includes(panelId) ? { ...policy, allowedModels: null } : policy)
   return {
     ...deps,
+    panelPart: calls,
     watch: chargeTotal.watching(deps.watch),
     contentLog: { keep: (_call, made) => made, keepFailure: () => {} },
     limits: {
       takeRate: principal => deps.limits.takeRate(principal),
       async admit(request) {
-        const permit = await deps.limits.admit(request)
+        const permit = await calls.admit(request)
         onAdmitted(permit)
         return permit
       },

@@ -47,6 +47,8 @@ export interface AdmissionRequest {
   readonly policies?: readonly CallPolicy[]
   /** The run of the call, when it has caps. Absent or null when it has none. */
   readonly run?: RunHold | null
+  /** True for a further call of an image panel, whose first call has taken the unit of the run. Absent means false. */
+  readonly isRunPart?: boolean
   /** The first hold: the most that the dearest route of the plan may cost at first. */
   readonly needUinr: bigint
   /** The estimated tokens of the prompt, for limits of tokens a minute. Absent means none. */
@@ -92,6 +94,8 @@ export interface Permit<E extends ChargedEvent = ChargedEvent> {
   readonly agentRemainingUinr: bigint | null
   /** What the cap of the run leaves, as far as this process knows. Null when the run has no such cap. */
   readonly runRemainingUinr: bigint | null
+  /** What the calls of the run had cost at the admission of this one, as far as this process knows. Null when the run has no cap on its cost. */
+  readonly runSpentUinr: bigint | null
   /** The calls that the cap of the run leaves, without this one. Null when the run has no such cap. */
   readonly runCallsRemaining: bigint | null
   /** The time of admission in Unix milliseconds. The call's charges belong to the IST day and month of this time. */

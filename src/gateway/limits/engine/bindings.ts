@@ -36,6 +36,8 @@ export interface Binding {
   readonly orgRunning: number | null
   /** The run of the call, when it has caps. */
   readonly run: RunHold | null
+  /** True for a call that takes no unit of its run. */
+  readonly isRunPart: boolean
   /** The end of the IST day or month, of a period of a budget, or of the minute of a limit of tokens, in Unix milliseconds. */
   readonly validUntilMs: number
   readonly entries: readonly BudgetEntry[]
@@ -90,6 +92,7 @@ export class Bindings {
     const binding = isPlain(request) ? (this.#plain.get(request.principal) ?? this.#remembered(request)) : this.#bindings.get(callerKey(request))
     if (binding === undefined || binding.version !== this.version || nowMs >= binding.validUntilMs) return null
     if (binding.dailyLimit !== dailyLimitOf(request) || binding.run !== (request.run ?? null)) return null
+    if (binding.isRunPart !== (request.isRunPart === true)) return null
     if (!areCapsOf(binding.running, request.policies) || !areTokenCapsOf(binding.tokens, request)) return null
     if (request.isTool === true && !areSameRates(binding.toolRates, toolRatesOf(request.principal.orgId, request.policies))) return null
     return this.#budgets.areFresh(binding.entries, monotonicMs) ? binding : null
@@ -114,7 +117,8 @@ export class Bindings {
     // No organisation has a negative id, so this counter belongs to no organisation but to a person.
     if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: trialScopeId }, trial.callsMost, nowMs))
     const { run = null } = request
-    if (run !== null) counters.push(...runCountersOf(this.#counters, principal.orgId, run, nowMs))
+    const isRunPart = request.isRunPart === true
+    if (run !== null) counters.push(...runCountersOf(this.#counters, principal.orgId, run, nowMs, isRunPart))
     const zones = entries.find(({ ref }) => ref.scope === 'org')?.zones ?? defaultZones
     const periods: PeriodRef[] = []
     const isByMinute = toolRates.some(({ metric }) => metric === 'rpm')
@@ -144,6 +148,7 @@ export class Bindings {
       tokens,
       orgRunning,
       run,
+      isRunPart,
       validUntilMs: endsAtMs,
       entries,
       counters,
@@ -182,10 +187,10 @@ const dailyLimitOf = ({ principal, isTool }: AdmissionRequest): number | null =>
 
 const orgRef = (orgId: number): ScopeRef => ({ orgId, scope: 'org', scopeId: String(orgId) })
 
-/** Returns the counters of the caps that the run has: its calls, then its value. */
-export function runCountersOf(table: CounterTable, orgId: number, { number, calls, spend }: RunHold, nowMs: number): Counter[] {
+/** Returns the counters of the caps that the run has: its calls, then its value. A part of a call takes no unit of the calls. */
+export function runCountersOf(table: CounterTable, orgId: number, { number, calls, spend }: RunHold, nowMs: number, isPart = false): Counter[] {
   const counters: Counter[] = []
-  if (calls.cap !== null) counters.push(table.ofRun(orgId, number, 'run_calls', calls, nowMs))
+  if (calls.cap !== null && !isPart) counters.push(table.ofRun(orgId, number, 'run_calls', calls, nowMs))
   if (spend.cap !== null) counters.push(table.ofRun(orgId, number, 'run_spend', spend, nowMs))
   return counters
 }
@@ -204,5 +209,5 @@ const isPrepaid = ({ debitUinr }: AdmissionRequest): boolean => debitUinr !== un
 function callerKey(request: AdmissionRequest): string {
   const { principal, agentId, agentAncestorIds } = request
   const ancestors = agentAncestorIds.length === 0 ? '' : agentAncestorIds.join('.')
-  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}${request.isFree === true ? '|free' : ''}${request.isTool === true ? '|tool' : ''}${request.run ? `|run${request.run.number}` : ''}`
+  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}${request.isFree === true ? '|free' : ''}${request.isTool === true ? '|tool' : ''}${request.run ? `|run${request.run.number}${request.isRunPart === true ? 'part' : ''}` : ''}`
 }

@@ -11,7 +11,7 @@ import { agentRemainingOf } from './agent-remaining.ts'
 import { type Counter, type CounterTable, isMoney, isValue } from './counters/counter-state.ts'
 import { countedTokens } from './counters/token-rates.ts'
 import { TokenUse } from './counters/token-use.ts'
-import { runCallsRemainingOf, runRemainingOf } from './run-remaining.ts'
+import { runCallsRemainingOf, runRemainingOf, runSpentOf } from './run-remaining.ts'
 
 export interface PermitTools<E extends ChargedEvent> {
   readonly flusher: Flusher<E>
@@ -39,6 +39,8 @@ interface Hold {
   readonly capsVersion: number
   /** True when a limit of tokens a minute is among the counters. */
   readonly countsTokens: boolean
+  /** True when caps of a run are among the counters. */
+  readonly hasRun: boolean
 }
 
 /** The permit of one call. */
@@ -50,6 +52,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   readonly #amounts: bigint[]
   readonly #charge: Charge
   readonly balanceLeftUinr: bigint | null
+  readonly runSpentUinr: bigint | null
   readonly #capsVersion: number
   readonly #generation: number
   #heldUinr: bigint
@@ -68,6 +71,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#amounts = [...hold.amounts]
     this.#charge = hold.charge
     this.balanceLeftUinr = balanceLeftOf(hold)
+    this.runSpentUinr = hold.hasRun ? runSpentOf(hold.counters) : null
     this.#capsVersion = hold.capsVersion
     this.#generation = tools.acquirer.generation
     this.#tokens = hold.countsTokens ? new TokenUse(this.#counters, this.#amounts, counter => this.#minuteOf(counter)) : null

@@ -10,7 +10,7 @@ import type { RunHold } from './admission.ts'
 import { agentRemainingOf } from './agent-remaining.ts'
 import { type Counter, isOfRun, isSpend, type RefusalNote } from './counters/counter-state.ts'
 import { isToolRate } from './counters/tool-rates.ts'
-import { runCallsRemainingOf, runRemainingOf } from './run-remaining.ts'
+import { runCallsRemainingOf, runRemainingOf, runSpentOf } from './run-remaining.ts'
 
 /** The seconds to wait when only the holds of running calls cause the refusal. */
 const heldRetrySeconds = 5
@@ -74,8 +74,10 @@ function remainingHeaders(counters: readonly Counter[]): Record<string, string> 
   const left = agentRemainingOf(counters)
   const ofRun = runRemainingOf(counters)
   const calls = runCallsRemainingOf(counters)
+  const spent = runSpentOf(counters)
   return {
     ...(left === null ? {} : { [brHeader.budgetRemainingInr]: inrTextOf(left) }),
+    ...(spent === null ? {} : { [brHeader.runCostInr]: inrTextOf(spent) }),
     ...(ofRun === null ? {} : { [brHeader.runRemainingInr]: inrTextOf(ofRun) }),
     ...(calls === null ? {} : { [brHeader.runCallsRemaining]: String(calls) }),
   }

@@ -12,4 +12,9 @@ export function runCallsRemainingOf(counters: readonly Counter[]): bigint | null
   return counter === undefined || counter.cap === null ? null : atLeastZero(counter.cap - counter.knownSpent - counter.held)
 }
 
+/** Returns what the calls of the run have cost, as far as this process knows. Null when the run has no cap on its cost. */
+export function runSpentOf(counters: readonly Counter[]): bigint | null {
+  return counters.find(({ metric }) => metric === 'run_spend')?.knownSpent ?? null
+}
+
 const atLeastZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)

@@ -103,7 +103,7 @@ export const violationsOfRunSums = statement<[], { number: bigint; calls: bigint
   `with kept as (select coalesce((select kept_from from usage_retention), '-infinity'::date) as kept_from),
    totals as (
      select e.org_id, case when e.run_agent_id is null then 'key' else 'agent' end as owner_kind, coalesce(e.run_agent_id, e.key_id, 0) as owner_id, e.run_id,
-       count(*) as events, sum(e.value_uinr)::bigint as total
+       count(*) filter (where e.run_part is not true) as events, sum(e.value_uinr)::bigint as total
      from usage_events e where e.run_id is not null group by 1, 2, 3, 4)
    select r.number as "number", r.calls as "calls", coalesce(t.events, 0)::bigint as "events", r.value_uinr as "value", coalesce(t.total, 0)::bigint as "sum"
    from runs r

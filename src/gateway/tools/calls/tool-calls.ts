@@ -7,6 +7,10 @@ import { type BearerPrincipal, type CallPolicy, mayActFor, type Principal } from
 import type { Ids } from '../../../platform/values/ids.ts'
 import type { Limits, Permit } from '../../limits/engine/admission.ts'
 import type { UsageEvent } from '../../usage/events/record.ts'
+import { type EnteredRun, enterRun, type RunEntryDeps, revokedError, runIdFor, withRunId } from '../../usage/runs/entry/enter-run.ts'
+import { noteRun } from '../../usage/runs/entry/run-headers.ts'
+import type { LoopCall, RunLoops } from '../../usage/runs/loops/run-loops.ts'
+import { tagsOf } from '../../wire/runs/run-tags.ts'
 import type { CallCredential, ToolCredentials } from '../oauth/tool-credentials.ts'
 import type { CallableTool, OrgTools, ToolCatalog, ToolCredential } from '../registry/callable-tool.ts'
 import type { ToolSearch } from '../search/tool-search.ts'
@@ -31,7 +35,7 @@ export interface NamedAgent {
   readonly policies: readonly CallPolicy[]
 }
 
-export interface ToolCallsDeps {
+export interface ToolCallsDeps extends RunEntryDeps {
   readonly clock: Clock
   readonly ids: Ids
   readonly catalog: ToolCatalog
@@ -42,6 +46,8 @@ export interface ToolCallsDeps {
   readonly search: ToolSearch
   readonly limits: Pick<Limits<UsageEvent>, 'admit'>
   readonly inflight: Inflight
+  /** Finds runs that repeat themselves. */
+  readonly runLoops: Pick<RunLoops, 'begin'>
   /** The setting TOOL_GATEWAY. */
   readonly isOn: boolean
   /** The setting TOOL_RESULT_MAX_BYTES. */
@@ -54,14 +60,14 @@ export interface ToolCallsDeps {
 }
 
 /** The part of a call that tools need. */
-export type ToolCallContext = Pick<Call<Principal>, 'principal' | 'agentLabel' | 'signal' | 'requestId'> & {
+export type ToolCallContext = Pick<Call<Principal>, 'principal' | 'agentLabel' | 'signal' | 'requestId' | 'runId' | 'runHeaders' | 'joinRun'> & {
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** What the client can be asked. Left out: nothing. */
   readonly asked?: AskedClient | undefined
 }
 
 /** The part of a call that says who calls. */
-export type ToolCallerContext = Pick<ToolCallContext, 'principal' | 'agentLabel'>
+export type ToolCallerContext = Pick<ToolCallContext, 'principal' | 'agentLabel'> & { readonly runId?: string | null | undefined }
 
 /** A caller with what it may call. */
 interface Bound {
@@ -70,6 +76,8 @@ interface Bound {
   readonly agentLabel: string | null
   readonly ancestorIds: readonly number[]
   readonly policies: readonly CallPolicy[]
+  /** The run that the call names. */
+  readonly runId: string | null
   readonly allows: ToolAllowance
 }
 
@@ -125,19 +133,33 @@ export class ToolCalls {
    * Calls a tool once. Throws `tool_not_found`, `bad_request` for arguments that the approved schema refuses, the refusals of budgets and limits, and the
    * failures of the server.
    */
-  async call(context: ToolCallContext, name: string, args: Readonly<Record<string, unknown>>): Promise<ToolAnswer | ToolQuestion> {
+  async call(context: ToolCallContext, name: string, args: Readonly<Record<string, unknown>>): Promise<AnsweredTool> {
+    this.requireOn()
+    const runId = context.principal.kind === 'session' ? null : runIdFor(context.principal, context.runId ?? null)
+    if (runId === null) return await this.#callIn(null, context, name, args)
+    try {
+      return await this.#callIn(runId, context, name, args)
+    } catch (error) {
+      throw withRunId(error, runId)
+    }
+  }
+
+  async #callIn(runId: string | null, context: ToolCallContext, name: string, args: Readonly<Record<string, unknown>>): Promise<AnsweredTool> {
     const { clock, circuits, questions } = this.#deps
     const startedAtMs = clock.monotonicMs()
-    const bound = await this.#bound(context)
+    const bound = await this.#bound({ ...context, runId })
     const tools = await this.#toolsOf(bound.principal.orgId)
     const tool = allowed(tools, name, bound.allows)
     await this.#arguments.check(tool, args)
     const credential = await this.#deps.credentials.of(bound.principal.orgId, tools, tool, bound.principal.userId)
     circuits.check(credential.circuit)
     checkPrice(tool, bound.policies)
-    const permit = await this.#admit(bound, tool)
+    const tags = context.runHeaders === undefined ? null : tagsOf(context.runHeaders)
+    const entered = await enterRun(bound.principal, bound, runId, context, this.#deps)
+    const loop = entered === null ? null : await this.#watchLoops(entered)
+    const permit = await this.#admit(bound, tool, entered)
     const { principal, agentId, agentLabel } = bound
-    const facts = { principal, agentId, agentLabel, requestId: context.requestId, tool, startedAtMs }
+    const facts = { principal, agentId, agentLabel, requestId: context.requestId, tool, startedAtMs, run: entered?.run ?? null, tags }
     const charge = new ToolCharge(permit, facts, () => clock.monotonicMs())
     const cut = this.#watch(bound, tool, credential, context)
     try {
@@ -147,8 +169,11 @@ export class ToolCalls {
       const asked = context.asked === undefined ? null : questions.answersFor(context.asked, owner)
       await charge.open()
       const said = await this.#dial({ tool, args, credential, charge, signal: cut.signal, onProgress: context.onProgress, asked })
-      if (!('requests' in said)) return markedResult(said, tool)
-      return questions.passedOn(said, context.asked ?? noClient, owner)
+      loop?.answered()
+      const answer = 'requests' in said ? questions.passedOn(said, context.asked ?? noClient, owner) : markedResult(said, tool)
+      return { answer, headers: headersOf(runId, permit) }
+    } catch (error) {
+      throw await this.#ofNamed(error, bound)
     } finally {
       // A call that was not settled never came to its dial.
       charge.release()
@@ -197,7 +222,11 @@ export class ToolCalls {
   }
 
   /** Holds the price in every budget of the caller. A price of 0 is counted and needs a budget that is not used up. Decision 0789 gives the reasons. */
-  #admit({ principal, agentId, ancestorIds, policies }: Bound, { priceUinr }: CallableTool): Permit<UsageEvent> | Promise<Permit<UsageEvent>> {
+  #admit(
+    { principal, agentId, ancestorIds, policies }: Bound,
+    { priceUinr }: CallableTool,
+    entered: EnteredRun | null,
+  ): Permit<UsageEvent> | Promise<Permit<UsageEvent>> {
     const { limits, ids, clock } = this.#deps
     return limits.admit({
       principal,
@@ -205,6 +234,7 @@ export class ToolCalls {
       agentId,
       agentAncestorIds: ancestorIds,
       policies,
+      run: entered?.capped ?? null,
       needUinr: priceUinr,
       worstUinr: priceUinr,
       isTool: true,
@@ -239,10 +269,11 @@ export class ToolCalls {
   }
 
   /** Checks again what may have changed before the call was registered. Whatever changes later cuts it. */
-  async #confirm({ principal, agentId, allows }: Bound, tool: CallableTool, credential: CallCredential): Promise<void> {
+  async #confirm({ principal, agentId, allows, runId }: Bound, tool: CallableTool, credential: CallCredential): Promise<void> {
     this.#deps.recheck(principal)
     if (this.#deps.isStale()) throw new CallCutError('tools_stale')
-    if (principal.kind === 'key' && agentId !== null) refuseRevoked(await this.#deps.agentByLabel(principal.orgId, String(agentId)))
+    if (principal.kind === 'key' && agentId !== null)
+      await this.#refuseRevoked(await this.#deps.agentByLabel(principal.orgId, String(agentId)), principal, runId)
     const tools = await this.#toolsOf(principal.orgId)
     const now = allowed(tools, tool.publicName, allows)
     if (now.hash !== tool.hash) throw unknownTool()
@@ -254,7 +285,7 @@ export class ToolCalls {
     return this.#deps.catalog.of(orgId)
   }
 
-  async #bound({ principal, agentLabel: label }: ToolCallerContext): Promise<Bound> {
+  async #bound({ principal, agentLabel: label, runId = null }: ToolCallerContext): Promise<Bound> {
     this.requireOn()
     if (principal.kind === 'session') throw fail('invalid_api_key')
     const { policies } = principal
@@ -266,17 +297,46 @@ export class ToolCalls {
         agentLabel: null,
         ancestorIds,
         policies,
+        runId,
         allows: allowanceOf({ isKey: false, agentIds: [agentId, ...ancestorIds], policies }),
       }
     }
     const named = label === null ? null : await this.#deps.agentByLabel(principal.orgId, label)
-    refuseRevoked(named)
+    await this.#refuseRevoked(named, principal, runId)
     if (named === null || !mayActFor(principal, named.ownerUser))
-      return { principal, agentId: null, agentLabel: label, ancestorIds: [], policies, allows: allowanceOf({ isKey: true, agentIds: [], policies }) }
+      return { principal, agentId: null, agentLabel: label, ancestorIds: [], policies, runId, allows: allowanceOf({ isKey: true, agentIds: [], policies }) }
     const all = [...policies, ...named.policies]
     const allows = allowanceOf({ isKey: true, agentIds: [named.id, ...named.ancestorIds], policies: all })
-    return { principal, agentId: named.id, agentLabel: null, ancestorIds: named.ancestorIds, policies: all, allows }
+    return { principal, agentId: named.id, agentLabel: null, ancestorIds: named.ancestorIds, policies: all, runId, allows }
   }
+
+  async #refuseRevoked(named: NamedAgent | null, { orgId }: BearerPrincipal, runId: string | null): Promise<void> {
+    if (named?.status === 'revoked') throw await revokedError(named, runId, id => this.#deps.agentByLabel(orgId, String(id)))
+  }
+
+  /** Returns the error of a call that the revoke of an agent has ended. The key that names the agent is not revoked itself. */
+  async #ofNamed(error: unknown, { principal, agentId, ancestorIds, runId }: Bound): Promise<unknown> {
+    const isRevoked = error instanceof CallCutError && error.reason === 'agent_revoked' && principal.kind === 'key' && agentId !== null
+    if (!isRevoked) return error
+    return revokedError({ status: 'revoked', ancestorIds }, runId, id => this.#deps.agentByLabel(principal.orgId, String(id)))
+  }
+
+  /** Calls of tools count for the pace of their run. What they repeat is seen in the calls of the model. */
+  #watchLoops({ ref, key, actor, loop }: EnteredRun): LoopCall | null | Promise<LoopCall> {
+    return loop === 'off' ? null : this.#deps.runLoops.begin({ ref, key, actor, loop }, { body: null, turn: null }, undefined)
+  }
+}
+
+/** The answer of a tool with the headers of the reply. */
+export interface AnsweredTool {
+  readonly answer: ToolAnswer | ToolQuestion
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function headersOf(runId: string | null, permit: Permit<UsageEvent>): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (runId !== null) noteRun(headers, runId, permit)
+  return headers
 }
 
 /** Maximum bytes of the definitions of a page. One definition may be larger. */
@@ -336,10 +396,6 @@ function allowed(tools: OrgTools, name: string, allows: ToolAllowance): Callable
 function checkPrice({ priceUinr }: CallableTool, policies: readonly CallPolicy[]): void {
   if (policies.some(({ maxCostUinr }) => maxCostUinr !== null && priceUinr > maxCostUinr))
     throw fail('call_cap_exceeded', { message: 'A call of this tool costs more than a call of this key or agent may cost (max_cost_inr_per_call).' })
-}
-
-function refuseRevoked(named: { readonly status: string } | null): void {
-  if (named?.status === 'revoked') throw fail('agent_revoked_label')
 }
 
 /** Returns the place of the first tool whose name comes after a name. */

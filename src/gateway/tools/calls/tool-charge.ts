@@ -1,6 +1,6 @@
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import type { Permit } from '../../limits/engine/admission.ts'
-import type { Outcome, UsageEvent } from '../../usage/events/record.ts'
+import type { Outcome, RunOfCall, UsageEvent } from '../../usage/events/record.ts'
 import type { CallableTool } from '../registry/callable-tool.ts'
 
 /** The facts of a call that its usage event contains. None of them is text of the arguments or of the result. */
@@ -11,6 +11,10 @@ export interface ToolCallFacts {
   readonly requestId: string
   readonly tool: CallableTool
   readonly startedAtMs: number
+  /** The run of the call. Null when it names none. */
+  readonly run: RunOfCall | null
+  /** The tags of the call, as its event keeps them. */
+  readonly tags: string | null
 }
 
 /** Returns the provider id of a tool's server in usage events. */
@@ -49,7 +53,7 @@ export class ToolCharge {
   }
 
   #event(isSent: boolean, outcome: Outcome, status: number): UsageEvent {
-    const { principal, agentId, agentLabel, requestId, tool, startedAtMs } = this.#facts
+    const { principal, agentId, agentLabel, requestId, tool, startedAtMs, run, tags } = this.#facts
     return {
       id: this.#permit.eventId,
       atMs: this.#permit.admittedAtMs,
@@ -83,6 +87,8 @@ export class ToolCharge {
       costUinr: 0n,
       latencyMs: Math.round(this.#monotonicMs() - startedAtMs),
       firstByteMs: null,
+      ...run,
+      ...(tags === null ? {} : { tags }),
     }
   }
 }

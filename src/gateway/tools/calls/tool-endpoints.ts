@@ -99,6 +99,12 @@ export const toolEndpoints = {
       'bad_request',
       'tool_not_found',
       'call_cap_exceeded',
+      'run_ended',
+      'run_required',
+      'run_budget_exceeded',
+      'run_calls_exceeded',
+      'run_time_exceeded',
+      'run_subagents_exceeded',
       'agent_revoked_label',
       'concurrency_limit_reached',
       'rate_limit_exceeded',
@@ -116,8 +122,12 @@ export const toolEndpoints = {
       'journal_full',
     ],
     audit: false,
+    inRun: true,
     requires,
-    handle: async ({ toolCalls }, { path, body }, call) => reply.json(await toolCalls.call(call, path.name, body.arguments ?? {}), 200, notCached),
+    handle: async ({ toolCalls }, { path, body }, call) => {
+      const { answer, headers } = await toolCalls.call(call, path.name, body.arguments ?? {})
+      return reply.json(answer, 200, { ...notCached, ...headers })
+    },
   }),
 }
 

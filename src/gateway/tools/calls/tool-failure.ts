@@ -30,7 +30,12 @@ export function toolFailure(thrown: unknown, maxResultBytes: number): ToolFailur
 function ended(reason: unknown): ToolFailure {
   if (!(reason instanceof CallCutError)) return { error: reason, outcome: 'client_gone', status: leftStatus, isOfServer: false }
   const isRevoked = reason.reason === 'agent_revoked' || reason.reason === 'key_revoked' || reason.reason === 'token_revoked'
-  return { error: reason, outcome: 'cut', status: isRevoked ? 401 : reason.reason === 'agent_paused' ? 403 : 503, isOfServer: false }
+  return {
+    error: reason,
+    outcome: 'cut',
+    status: isRevoked ? 401 : reason.reason === 'agent_paused' || reason.reason === 'run_ended' ? 403 : 503,
+    isOfServer: false,
+  }
 }
 
 /** Returns the error for the caller. It says whose fault it is, and contains text of the server only where the server answered an error of the protocol. */

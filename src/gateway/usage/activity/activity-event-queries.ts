@@ -35,6 +35,8 @@ export interface EventRow {
   readonly userId: number | null
   readonly workspaceId: number | null
   readonly runId: string | null
+  /** A JSON object of strings. Null: none. */
+  readonly tags: string | null
 }
 
 /** What a call has in addition to a row of the list. */
@@ -55,7 +57,7 @@ const columns = `e.day as "day", e.id as "id", e.at as "at", e.request_id as "re
      e.latency_ms as "latencyMs", e.first_byte_ms as "firstByteMs", e.prompt_tokens as "promptTokens", e.completion_tokens as "completionTokens",
      e.cached_tokens as "cachedTokens", e.cost_uinr as "costUinr", e.value_uinr as "valueUinr", e.key_id as "keyId", k.name as "keyName",
      e.agent_id as "agentId", a.name as "agentName", case when e.agent_id is null then e.agent_label end as "agentLabel", e.user_id as "userId",
-     e.workspace_id as "workspaceId", e.run_id as "runId"`
+     e.workspace_id as "workspaceId", e.run_id as "runId", e.tags as "tags"`
 const names = `left join api_keys k on k.org_id = $1::int and k.id = e.key_id left join agents a on a.org_id = $1::int and a.id = e.agent_id`
 
 /**
@@ -86,13 +88,15 @@ type Match = [
   kind: UsageKind | null,
   workspaceId: number | null,
   userId: number | null,
+  tag: string | null,
 ]
 
 /** SQL that compares an event with parameters of `Match`, which begin at `$5`. */
 const matches = (e: string): string => `($5::text is null or ${e}.model = $5::text) and ($6::int is null or coalesce(${e}.key_id, 0) = $6::int)
          and ($7::int is null or ${e}.agent_id = $7::int) and (not $8::boolean or ${e}.${failedSql}) and ($9::text is null or ${e}.provider = $9::text)
          and ($10::text is null or ${e}.outcome = $10::text) and ($11::text is null or ${e}.kind = $11::text)
-         and ($12::int is null or ${e}.workspace_id = $12::int) and ($13::int is null or ${e}.user_id = $13::int)`
+         and ($12::int is null or ${e}.workspace_id = $12::int) and ($13::int is null or ${e}.user_id = $13::int)
+         and ($14::text is null or ${e}.tags::jsonb @> $14::jsonb)`
 
 /**
  * Examines the newest `scanMax` events of a day before an id. Returns the matching events. It also returns the last examined event, with `isMatch`
@@ -106,7 +110,7 @@ export const scanDay = statement<
   `select ${columns}, e.is_match as "isMatch", e.scanned as "scanned" from (
      select s.*, row_number() over (order by s.id desc) as scanned, count(*) over () as total, (${matches('s')}) as is_match
      from (select * from usage_events where org_id = $1::int and day = $2::date and id < $3::uuid order by id desc limit $4::int) s) e ${names}
-   where e.is_match or e.scanned = e.total order by e.id desc limit $14::int`,
+   where e.is_match or e.scanned = e.total order by e.id desc limit $15::int`,
 )
 
 /** Returns the matching events of one request, newest first. A request has one event for each call that it makes, which is one for almost every request. */
@@ -114,7 +118,7 @@ export const listEventsOfRequest = statement<[orgId: number, from: string, to: s
   'usage.list_events_of_request',
   `select ${columns} from usage_events e ${names}
    where e.org_id = $1::int and e.day between $2::date and $3::date and e.request_id = $4::text and ${matches('e')}
-   order by e.day desc, e.id desc limit $14::int`,
+   order by e.day desc, e.id desc limit $15::int`,
 )
 
 /** Returns the calls of one request, oldest first. */

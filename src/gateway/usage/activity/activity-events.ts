@@ -10,6 +10,7 @@ import type { Flushable } from '../../../platform/flushable.ts'
 import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
 import type { Outcome, UsageKind } from '../events/record.ts'
 import { checkedSpan } from '../reports/usage-span.ts'
+import { tagOf } from '../runs/runs.ts'
 import {
   type CallRow,
   daysOfAgent,
@@ -53,6 +54,8 @@ export interface EventFilters {
   readonly kind?: UsageKind | undefined
   readonly outcome?: Outcome | undefined
   readonly requestId?: string | undefined
+  /** A tag, as `key=value`. */
+  readonly tag?: string | undefined
   /** Only calls that count as errors. */
   readonly isFailed?: boolean | undefined
 }
@@ -171,14 +174,14 @@ function spanOf({ from = firstDay, to = newestPlace.day }: EventFilters): { from
 }
 
 /** Returns true when only sums and single events together can answer the filters. Days alone are a part of the index. */
-const isScan = ({ model, provider, keyId, agentId, userId, workspaceId, kind, outcome, isFailed }: EventFilters): boolean =>
-  isFailed === true || [model, provider, keyId, agentId, userId, workspaceId, kind, outcome].some(value => value !== undefined)
+const isScan = ({ model, provider, keyId, agentId, userId, workspaceId, kind, outcome, isFailed, tag }: EventFilters): boolean =>
+  isFailed === true || [model, provider, keyId, agentId, userId, workspaceId, kind, outcome, tag].some(value => value !== undefined)
 
 /** Returns true when every match counts as an error. */
 const onlyFailed = ({ outcome, isFailed }: EventFilters): boolean =>
   isFailed === true || (outcome !== undefined && outcome !== 'ok' && outcome !== 'client_gone')
 
-const matchOf = ({ model, keyId, agentId, isFailed, provider, outcome, kind, workspaceId, userId }: EventFilters) =>
+const matchOf = ({ model, keyId, agentId, isFailed, provider, outcome, kind, workspaceId, userId, tag }: EventFilters) =>
   [
     model ?? null,
     keyId ?? null,
@@ -189,6 +192,7 @@ const matchOf = ({ model, keyId, agentId, isFailed, provider, outcome, kind, wor
     kind ?? null,
     workspaceId ?? null,
     userId ?? null,
+    tag === undefined ? null : tagOf(tag),
   ] as const
 
 /** Makes a page. `rows` has one row more than the page when there is a next page. */

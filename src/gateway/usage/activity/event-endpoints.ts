@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { endpointOf } from '../../../platform/endpoint.ts'
+import { parsedObject } from '../../../platform/values/json.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
 import type { CallRow, EventRow } from './activity-event-queries.ts'
 import { type ActivityEvents, scanMax } from './activity-events.ts'
@@ -43,7 +44,10 @@ const event = z.object({
   uid: z.int().nullable().describe('Person of the key.'),
   workspace_id: z.int().nullable(),
   run_id: z.string().nullable().describe('The run that the call names.'),
+  tags: z.record(z.string(), z.string()).describe('Of x-br-tags.'),
 })
+
+const tagsOf = (text: string | null): Record<string, string> => (text === null ? {} : (parsedObject(text) as Record<string, string> | null)) ?? {}
 
 function eventView(of: EventRow): z.output<typeof event> {
   return {
@@ -75,6 +79,7 @@ function eventView(of: EventRow): z.output<typeof event> {
     uid: of.userId,
     workspace_id: of.workspaceId,
     run_id: of.runId,
+    tags: tagsOf(of.tags),
   }
 }
 
@@ -127,6 +132,7 @@ export const eventEndpoints = {
         ...callFilters,
         kind: z.enum(kinds).optional().describe('Only calls of this kind.'),
         outcome: z.enum(outcomes).optional().describe('Only calls that ended like this.'),
+        tag: z.string().max(200).optional().describe('Only calls with this tag, as key=value.'),
         status: z.enum(['failed']).optional().describe('failed: only calls that count as errors.'),
         request_id: z
           .string()

@@ -6,7 +6,7 @@
  * |---|---|
  * | 0 | version of this layout |
  * | 1 | outcome, by its place in `outcomes` |
- * | 2 | bits: estimated, idempotent, tried, run |
+ * | 2 | bits: estimated, idempotent, tried, run, more |
  * | 3 | length of the request id |
  * | 4 to 39 | id, in ASCII |
  * | 40 to 55 | value and cost, int64 |
@@ -14,6 +14,7 @@
  * | 152 … | request id, in UTF-8 |
  * | after it, with the bit `tried` | the length of the attempts that failed, uint16, and these attempts, in UTF-8 |
  * | after it, with the bit `run` | the agent of the run, float64 with NaN for null; the length of the run's id, uint16, and the id, in UTF-8 |
+ * | after it, with the bit `more` | the length of a JSON object, uint16, and this object, in UTF-8: the sub-agent, the part of a panel, the tags |
  */
 import type { Outcome, RunOfCall, UsageEvent } from './record.ts'
 import { triedMaxChars } from './tried-routes.ts'
@@ -23,7 +24,7 @@ const layoutVersion = 1
 const outcomes: readonly Outcome[] = ['ok', 'failed', 'client_gone', 'upstream_broke', 'cut', 'interrupted']
 const outcomeBytes: ReadonlyMap<string, number> = new Map(outcomes.map((outcome, place) => [outcome, place]))
 /** An earlier version does not look at the last bits, and reads nothing after the part that it knows. */
-const [estimatedBit, idempotentBit, triedBit, runBit] = [1, 2, 4, 8]
+const [estimatedBit, idempotentBit, triedBit, runBit, moreBit] = [1, 2, 4, 8, 16]
 const idBytes = 36
 const moneyAt = 4 + idBytes
 const numbersAt = moneyAt + 16
@@ -33,12 +34,14 @@ const requestIdMaxBytes = 255
 const triedMaxBytes = 3 * triedMaxChars
 /** Ids of runs have at most 256 characters. */
 const runMaxBytes = 3 * 256
+/** A sub-agent has at most 256 characters, and tags have at most 8 keys of 32 and values of 64 characters. */
+const moreMaxBytes = 4096
 const int64Max = 2n ** 63n - 1n
 
 /** The codec of usage events for the journal. */
 export const usageEventCodec = {
   bigFields: ['valueUinr', 'costUinr'],
-  bytesMax: requestIdAt + requestIdMaxBytes + 2 + triedMaxBytes + 10 + runMaxBytes,
+  bytesMax: requestIdAt + requestIdMaxBytes + 2 + triedMaxBytes + 10 + runMaxBytes + 2 + moreMaxBytes,
   factsOf,
   haveSameFacts,
   write,
@@ -80,11 +83,14 @@ function write(event: UsageEvent, bytes: Buffer, view: DataView, at: number): nu
   bytes[at + 1] = outcome
   const { tried, runId } = event
   if ((tried !== undefined && tried.length > triedMaxChars) || (runId !== undefined && runId.length * 3 > runMaxBytes)) return -1
+  const more = moreOf(event)
+  if (more !== null && more.length * 3 > moreMaxBytes) return -1
   bytes[at + 2] =
     (event.estimated ? estimatedBit : 0) |
     (event.idempotent === true ? idempotentBit : 0) |
     (tried === undefined ? 0 : triedBit) |
-    (runId === undefined ? 0 : runBit)
+    (runId === undefined ? 0 : runBit) |
+    (more === null ? 0 : moreBit)
   const requestIdBytes = bytes.write(requestId, at + requestIdAt)
   bytes[at + 3] = requestIdBytes
   if (bytes.write(id, at + 4, idBytes) !== idBytes) return -1
@@ -105,9 +111,16 @@ function write(event: UsageEvent, bytes: Buffer, view: DataView, at: number): nu
   view.setFloat64(to + 88, event.firstByteMs ?? Number.NaN, true)
   let end = at + requestIdAt + requestIdBytes
   if (tried !== undefined) end = writeText(tried, bytes, view, end)
-  if (runId === undefined) return end
-  view.setFloat64(end, event.runAgentId ?? Number.NaN, true)
-  return writeText(runId, bytes, view, end + 8)
+  if (runId !== undefined) {
+    view.setFloat64(end, event.runAgentId ?? Number.NaN, true)
+    end = writeText(runId, bytes, view, end + 8)
+  }
+  return more === null ? end : writeText(more, bytes, view, end)
+}
+
+/** Returns the rare fields of an event as JSON. Null when it has none. */
+function moreOf({ runSubagent, runPart, tags }: UsageEvent): string | null {
+  return runSubagent === undefined && runPart === undefined && tags === undefined ? null : JSON.stringify({ runSubagent, runPart, tags })
 }
 
 /** Writes a text after its length, and returns the offset after it. */
@@ -123,6 +136,8 @@ function read(bytes: Buffer, at: number, facts: object): UsageEvent {
   const bits = bytes.readUInt8(at + 2)
   const requestIdEnd = at + requestIdAt + bytes.readUInt8(at + 3)
   const triedBytes = (bits & triedBit) === 0 ? 0 : bytes.readUInt16LE(requestIdEnd)
+  const triedEnd = (bits & triedBit) === 0 ? requestIdEnd : requestIdEnd + 2 + triedBytes
+  const runEnd = (bits & runBit) === 0 ? triedEnd : triedEnd + 10 + bytes.readUInt16LE(triedEnd + 8)
   const number = (place: number): number => numberAt(bytes, at + numbersAt + place * 8) as number
   return {
     id: bytes.toString('latin1', at + 4, at + 4 + idBytes),
@@ -145,7 +160,8 @@ function read(bytes: Buffer, at: number, facts: object): UsageEvent {
     latencyMs: number(10),
     firstByteMs: numberAt(bytes, at + numbersAt + 11 * 8),
     ...((bits & triedBit) === 0 ? {} : { tried: bytes.toString('utf8', requestIdEnd + 2, requestIdEnd + 2 + triedBytes) }),
-    ...((bits & runBit) === 0 ? {} : runAt(bytes, (bits & triedBit) === 0 ? requestIdEnd : requestIdEnd + 2 + triedBytes)),
+    ...((bits & runBit) === 0 ? {} : runAt(bytes, triedEnd)),
+    ...((bits & moreBit) === 0 ? {} : moreAt(bytes, runEnd)),
     ...((bits & idempotentBit) === 0 ? {} : { idempotent: true }),
   }
 }
@@ -154,6 +170,9 @@ function runAt(bytes: Buffer, at: number): RunOfCall {
   const textAt = at + 10
   return { runAgentId: numberAt(bytes, at), runId: bytes.toString('utf8', textAt, textAt + bytes.readUInt16LE(at + 8)) }
 }
+
+const moreAt = (bytes: Buffer, at: number): Pick<UsageEvent, 'runSubagent' | 'runPart' | 'tags'> =>
+  JSON.parse(bytes.toString('utf8', at + 2, at + 2 + bytes.readUInt16LE(at)))
 
 /** Returns a number, or null for NaN and for infinity, as JSON does. */
 function numberAt(bytes: Buffer, at: number): number | null {

@@ -20,6 +20,8 @@ export interface RunOfCall {
   readonly runId: string
   /** The agent that the run belongs to: the agent at the top of the family. Null when the run belongs to the key. */
   readonly runAgentId: number | null
+  /** The sub-agent that makes the call, as its client names it. Absent: the main agent, or nobody says. */
+  readonly runSubagent?: string
 }
 
 /** The fields of a run are absent when the call names none. */
@@ -74,6 +76,10 @@ export interface UsageEvent extends Partial<RunOfCall> {
   readonly firstByteMs: number | null
   /** The attempts that failed before the call ended (`tried-routes.ts`). Absent when none failed. */
   readonly tried?: string
+  /** True for a further call of an image panel, which its run counts as one call. */
+  readonly runPart?: true
+  /** The tags of the call: a JSON object of strings (`run-tags.ts`). Absent: none. */
+  readonly tags?: string
   /** True when the call holds an idempotency key. This event then ends the key's reservation. */
   readonly idempotent?: true
 }

@@ -4,7 +4,7 @@
  */
 import type { Db } from '../../../platform/db/db.ts'
 import type { ControlLog } from '../../../platform/db/db-control-log.ts'
-import { fail } from '../../../platform/errors.ts'
+import { fail, type GatewayError } from '../../../platform/errors.ts'
 import type { Inflight } from '../../../platform/loop/inflight.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import type { RunOfCall } from '../events/record.ts'
@@ -39,6 +39,9 @@ export function runRefOf(orgId: number, keyId: number, { runId, runAgentId }: Ru
   return runAgentId === null ? { orgId, ownerKind: 'key', ownerId: keyId, runId } : { orgId, ownerKind: 'agent', ownerId: runAgentId, runId }
 }
 
+/** Returns the error for a call of an ended run. */
+export const runEndedError = (runId: string): GatewayError => fail('run_ended', { extra: { scope: 'run', run_id: runId } })
+
 /** The ended runs that this process knows. */
 export class EndedRuns {
   readonly #deps: EndedRunsDeps
@@ -64,7 +67,7 @@ export class EndedRuns {
   enter(ref: RunRef, join: ((runKey: string) => void) | undefined): string {
     const key = runKeyOf(ref)
     join?.(key)
-    if (this.#ended.has(key)) throw fail('run_ended', { extra: { scope: 'run', run_id: ref.runId } })
+    if (this.#ended.has(key)) throw runEndedError(ref.runId)
     return key
   }
 

@@ -42,6 +42,7 @@ const runView = z.object({
   max_calls: z.int().nullable(),
   max_minutes: z.int().nullable(),
   max_subagents: z.int().nullable(),
+  tags: z.record(z.string(), z.string()).describe('Of each key, the first value that a call gave in x-br-tags.'),
   ended_at: z.string().nullable().describe('Null: nobody ended the run itself.'),
   ended_by: z.object({ kind: z.enum(['person', 'key']), id: z.int() }).nullable(),
   first_at: z.string().describe('Admission of the first call, ISO 8601, UTC.'),
@@ -54,6 +55,9 @@ const wholeRunView = runView.extend({
   by_agent: z
     .array(z.object({ agent_id: z.int().nullable(), agent_name: z.string().nullable(), ...figures }))
     .describe('The agents of the family; null: calls without a registered agent.'),
+  by_subagent: z
+    .array(z.object({ subagent: z.string().nullable(), ...figures }))
+    .describe('The sub-agents that the client names; null: the main agent. Empty when it names none. (others): sub-agents beyond 200.'),
 })
 
 function figuresOf(sums: RunSums) {
@@ -101,6 +105,7 @@ function viewOf(run: RunRow, nowMs: number): z.output<typeof runView> {
     max_calls: run.callsCap === null ? null : Number(run.callsCap),
     max_minutes: run.minutesCap,
     max_subagents: run.subagentsCap,
+    tags: run.tags ?? {},
     ended_at: run.endedAt?.toISOString() ?? null,
     ended_by: endedBy(run.endedByUser, run.endedByKey),
     first_at: run.firstAt.toISOString(),
@@ -109,11 +114,12 @@ function viewOf(run: RunRow, nowMs: number): z.output<typeof runView> {
   }
 }
 
-function wholeViewOf({ run, byModel, byAgent }: WholeRun, nowMs: number): z.output<typeof wholeRunView> {
+function wholeViewOf({ run, byModel, byAgent, bySubagent }: WholeRun, nowMs: number): z.output<typeof wholeRunView> {
   return {
     ...viewOf(run, nowMs),
     by_model: byModel.map(part => ({ model: part.model, ...figuresOf(part) })),
     by_agent: byAgent.map(part => ({ agent_id: part.agentId === 0 ? null : part.agentId, agent_name: part.agentName, ...figuresOf(part) })),
+    by_subagent: bySubagent.map(part => ({ subagent: part.name, ...figuresOf(part) })),
   }
 }
 
@@ -135,6 +141,7 @@ export const runEndpoints = {
       query: z.object({
         ...owner,
         from: z.string().optional().describe('IST day, YYYY-MM-DD. Only runs with a call on this day or later.'),
+        tag: z.string().max(200).optional().describe('Only runs with this tag, as key=value.'),
         limit: whole.min(1).max(pageMax).optional().describe(`Runs of a page, at most ${pageMax}. Default: ${pageDefault}.`),
         cursor: z.string().optional().describe('next_cursor of the page before.'),
       }),
@@ -142,10 +149,39 @@ export const runEndpoints = {
     output: z.object({ runs: z.array(runView), next_cursor: z.string().nullable().describe('Null after the last page.') }),
     errors: ['bad_request', 'database_unavailable'],
     async handle({ runs }, { query }, { principal }) {
-      const { limit = pageDefault, agent_id, key_id, from, cursor } = query
-      const { rows, nextCursor } = await runs.list(principal.orgId, { agentId: agent_id, keyId: key_id, from, cursor }, limit)
+      const { limit = pageDefault, agent_id, key_id, from, tag, cursor } = query
+      const { rows, nextCursor } = await runs.list(principal.orgId, { agentId: agent_id, keyId: key_id, from, tag, cursor }, limit)
       const nowMs = runs.nowMs()
       return { runs: rows.map(each => viewOf(each, nowMs)), next_cursor: nextCursor }
+    },
+  }),
+
+  runTags: row({
+    at: 'GET /v1/me/run-tags/{key}',
+    twin: { at: 'GET /me/run-tags/{key}', auth: 'session', access: {} },
+    auth: 'key',
+    access: { agentScope: 'usage:read' },
+    tag: 'usage',
+    summary: 'What the runs of at most 31 days used, by the value of a tag. A run counts on the day of its last call, so the values add up to all runs.',
+    input: {
+      path: z.object({ key: z.string().describe('The key of the tag, such as pr.') }),
+      query: z.object({
+        from: z.string().optional().describe('First IST day, YYYY-MM-DD. Default: 30 days before the last.'),
+        to: z.string().optional().describe('Last IST day; included. Default: today.'),
+      }),
+    },
+    output: z.object({
+      key: z.string(),
+      from: z.string(),
+      to: z.string(),
+      values: z
+        .array(z.object({ value: z.string().describe('(none): runs without the tag. (others): values beyond 200.'), runs: z.int(), ...figures }))
+        .describe('The dearest first.'),
+    }),
+    errors: ['bad_request', 'database_unavailable'],
+    async handle({ runs }, { path, query }, { principal }) {
+      const { from, to, rows } = await runs.byTag(principal.orgId, path.key, query)
+      return { key: path.key, from, to, values: rows.map(of => ({ value: of.value, runs: Number(of.runs), ...figuresOf(of) })) }
     },
   }),
 

@@ -9,6 +9,8 @@ export interface RunRow {
   /** The name of the agent or key. Null when there is none. */
   readonly ownerName: string | null
   readonly runId: string
+  /** Null: no call had tags. */
+  readonly tags: Readonly<Record<string, string>> | null
   readonly firstAt: Date
   readonly lastAt: Date
   readonly lastDay: string
@@ -38,6 +40,7 @@ export type RunSums = Pick<RunRow, 'calls' | 'errors' | 'promptTokens' | 'comple
 const sums = `calls as "calls", r.errors as "errors", r.prompt_tokens as "promptTokens", r.completion_tokens as "completionTokens",
      r.cached_tokens as "cachedTokens", r.value_uinr as "valueUinr", r.cost_uinr as "costUinr"`
 const columns = `r.number as "number", r.owner_kind as "ownerKind", r.owner_id as "ownerId", coalesce(a.name, k.name) as "ownerName", r.run_id as "runId",
+     r.tags as "tags",
      r.first_at as "firstAt", r.last_at as "lastAt", r.last_day as "lastDay", r.${sums},
      e.ended_at as "endedAt", e.ended_by_user as "endedByUser", e.ended_by_key as "endedByKey", coalesce(a.status = 'revoked', false) as "isRevoked",
      cs.cap as "costCapUinr", cc.cap as "callsCap", coalesce(r.set_caps->>'max_minutes', coalesce(a.run_caps, k.run_caps)->>'max_minutes')::int as "minutesCap",
@@ -73,6 +76,19 @@ export const listRunsOfOwner = statement<
    order by r.last_day desc, r.number desc`,
 )
 
+/** Returns the same of the runs with a tag, of one owner when one is given. `tag` is a JSON object. */
+export const listRunsOfTag = statement<
+  [orgId: number, from: string, beforeDay: string, beforeNumber: bigint, limit: number, ownerKind: RunOwnerKind | null, ownerId: number | null, tag: string],
+  RunRow
+>(
+  'usage.list_runs_of_tag',
+  `select ${columns} from (
+     select * from runs where org_id = $1::int and tags @> $8::jsonb and ($6::text is null or (owner_kind = $6::text and owner_id = $7::int))
+       and last_day >= $2::date and last_day <= $3::date and (last_day, number) < ($3::date, $4::bigint)
+     order by last_day desc, number desc limit $5::int) r ${names}
+   order by r.last_day desc, r.number desc`,
+)
+
 /** Returns the runs with this id, the latest first. Each owner has at most one. */
 export const findRuns = statement<[orgId: number, runId: string, limit: number], RunRow>(
   'usage.find_runs',
@@ -102,6 +118,33 @@ export const sumsByAgent = statement<[orgId: number, number: bigint, limit: numb
   'usage.run_sums_by_agent',
   `select p.agent_id as "agentId", a.name as "agentName", ${summed} from run_parts p left join agents a on a.org_id = $1::int and a.id = p.agent_id
    where p.run_number = $2::bigint group by p.agent_id, a.name order by sum(p.value_uinr) desc, p.agent_id limit $3::int`,
+)
+
+/** Returns the sums of a run by sub-agent, the dearest first. */
+export const sumsBySubagent = statement<[number: bigint, limit: number], RunSums & { readonly name: string }>(
+  'usage.run_sums_by_subagent',
+  `select r.name as "name", r.${sums} from run_subagent_sums r where r.run_number = $1::bigint order by r.value_uinr desc, r.name limit $2::int`,
+)
+
+/** What the runs of an organisation with one value of a tag used. */
+export interface TagRow extends RunSums {
+  readonly value: string
+  readonly runs: bigint
+}
+
+/**
+ * Returns the sums of the runs whose last call was in a span, by the value of a tag, the dearest first. Values beyond `valuesMax` are added up as `(others)`.
+ * It reads at most `runsMax` runs.
+ */
+export const sumsByTag = statement<[orgId: number, from: string, to: string, key: string, valuesMax: number, runsMax: number], TagRow>(
+  'usage.run_sums_by_tag',
+  `with p as materialized (select * from runs where org_id = $1::int and last_day between $2::date and $3::date limit $6::int),
+   tagged as (select coalesce(p.tags ->> $4::text, '(none)') as value, count(*) as runs, ${summed} from p group by 1),
+   placed as (select t.*, row_number() over (order by t."valueUinr" desc, t.value) as place from tagged t)
+   select case when p.place <= $5::int then p.value else '(others)' end as "value", sum(p.runs)::bigint as "runs", sum(p.calls)::bigint as "calls",
+     sum(p.errors)::bigint as "errors", sum(p."promptTokens")::bigint as "promptTokens", sum(p."completionTokens")::bigint as "completionTokens",
+     sum(p."cachedTokens")::bigint as "cachedTokens", sum(p."valueUinr")::bigint as "valueUinr", sum(p."costUinr")::bigint as "costUinr"
+   from placed p group by 1 order by "valueUinr" desc, "value"`,
 )
 
 /** Returns the agent at the top of a family. */

@@ -3,9 +3,11 @@
  * after a process has died. A flush without a run makes no statement. Decision 0793 gives the reasons.
  */
 import type { Tx } from '../../../platform/db/db.ts'
+import { parsedObject } from '../../../platform/values/json.ts'
+import { tagsMax } from '../../wire/runs/run-tags.ts'
 import { istDays, modelText, tokensOf } from '../events/columns.ts'
 import type { UsageEvent } from '../events/record.ts'
-import { addToRunParts, addToRuns, countRunDays, holdRunDays, insertRuns, type RunKeyRow } from './run-sum-queries.ts'
+import { addToRunParts, addToRunSubagents, addToRuns, countRunDays, holdRunDays, insertRuns, type RunKeyRow } from './run-sum-queries.ts'
 
 /** The most runs of an organisation that get a row on one IST day. The calls of further runs are added up in one row. */
 export const runsMax = 100_000
@@ -13,6 +15,8 @@ export const runsMax = 100_000
 export const otherRuns = '(others)'
 /** The most pairs of agent and model of a run that have sums of their own. */
 const partsMax = 200
+/** The most sub-agents of a run that have sums of their own. */
+const subagentsMax = 200
 
 /** Who a run belongs to. `others`: the calls without a row of their own; the id is then the day as a number. */
 export type RunOwnerKind = 'agent' | 'key' | 'others'
@@ -37,6 +41,10 @@ interface RunCalls {
   lastMs: number
   readonly sums: Sums
   readonly parts: Map<string, { readonly agentId: number; readonly model: string; readonly sums: Sums }>
+  /** By the name of the sub-agent. */
+  readonly subagents: Map<string, Sums>
+  /** The first value of each tag. Null: none. */
+  tags: Readonly<Record<string, string>> | null
 }
 
 /** What the calls of a run with counters in one flush have used. */
@@ -74,13 +82,30 @@ function addEvent(runs: Map<string, RunCalls>, event: UsageEvent, runId: string)
   const known = run.parts.get(partKey) ?? { ...part, sums: noSums() }
   run.parts.set(partKey, known)
   add(known.sums, event)
+  const { runSubagent, tags } = event
+  if (tags !== undefined) run.tags = withTags(run.tags, parsedObject(tags) ?? {})
+  if (runSubagent === undefined) return
+  const name = runSubagent.slice(0, nameMaxChars)
+  const ofSubagent = run.subagents.get(name) ?? noSums()
+  run.subagents.set(name, ofSubagent)
+  add(ofSubagent, event)
+}
+
+const nameMaxChars = 256
+
+/** Adds the tags of a call to those of its run, which has the first value of each. */
+function withTags(tags: RunCalls['tags'], more: Readonly<Record<string, unknown>>): RunCalls['tags'] {
+  const made: Record<string, string> = { ...tags }
+  for (const [key, value] of Object.entries(more))
+    if (made[key] === undefined && typeof value === 'string' && Object.keys(made).length < tagsMax) made[key] = value
+  return made
 }
 
 function runIn(runs: Map<string, RunCalls>, key: Pick<RunCalls, 'orgId' | 'ownerKind' | 'ownerId' | 'runId'>, atMs: number): RunCalls {
   const text = keyOf(key)
   const known = runs.get(text)
   if (known !== undefined) return known
-  const made = { ...key, firstMs: atMs, lastMs: atMs, sums: noSums(), parts: new Map() }
+  const made = { ...key, firstMs: atMs, lastMs: atMs, sums: noSums(), parts: new Map(), subagents: new Map(), tags: null }
   runs.set(text, made)
   return made
 }
@@ -88,7 +113,8 @@ function runIn(runs: Map<string, RunCalls>, key: Pick<RunCalls, 'orgId' | 'owner
 const noSums = (): Sums => ({ calls: 0, errors: 0, prompt_tokens: 0, completion_tokens: 0, cached_tokens: 0, value_uinr: 0n, cost_uinr: 0n })
 
 function add(sums: Sums, event: UsageEvent): void {
-  sums.calls++
+  // A further call of an image panel is a part of its first call.
+  if (event.runPart !== true) sums.calls++
   if (event.outcome !== 'ok' && event.outcome !== 'client_gone') sums.errors++
   sums.prompt_tokens += tokensOf(event.promptTokens)
   sums.completion_tokens += tokensOf(event.completionTokens)
@@ -140,6 +166,8 @@ async function addRuns(tx: Tx, runs: ReadonlyMap<string, RunCalls>, runsOfDayMax
     await countNew(tx, made, dayOf)
   }
   await tx.exec(addToRunParts, partRowsOf(written, numbers), partsMax)
+  const subagents = subagentRowsOf(written, numbers)
+  if (subagents !== null) await tx.exec(addToRunSubagents, subagents, subagentsMax)
   return capped.flatMap(({ capped: _, ...row }) => usedOf(runs.get(keyOf(row)), row))
 }
 
@@ -194,7 +222,7 @@ const jsonOf = (rows: readonly object[]): string => JSON.stringify(rows, (_, val
 
 function rowsOf(runs: readonly RunCalls[], dayOf: (ms: number) => string): string {
   return jsonOf(
-    runs.map(({ orgId, ownerKind, ownerId, runId, firstMs, lastMs, sums }) => ({
+    runs.map(({ orgId, ownerKind, ownerId, runId, firstMs, lastMs, sums, tags }) => ({
       org_id: orgId,
       owner_kind: ownerKind,
       owner_id: ownerId,
@@ -202,6 +230,7 @@ function rowsOf(runs: readonly RunCalls[], dayOf: (ms: number) => string): strin
       first_at: new Date(firstMs).toISOString(),
       last_at: new Date(lastMs).toISOString(),
       last_day: dayOf(lastMs),
+      tags,
       ...sums,
     })),
   )
@@ -213,4 +242,10 @@ function partRowsOf(runs: readonly RunCalls[], numbers: ReadonlyMap<string, bigi
       [...run.parts.values()].map(({ agentId, model, sums }) => ({ run_number: numbers.get(keyOf(run)), agent_id: agentId, model, ...sums })),
     ),
   )
+}
+
+/** Returns the rows of the sub-agents. Null when no run has any. */
+function subagentRowsOf(runs: readonly RunCalls[], numbers: ReadonlyMap<string, bigint>): string | null {
+  const rows = runs.flatMap(run => [...run.subagents].map(([name, sums]) => ({ run_number: numbers.get(keyOf(run)), name, ...sums })))
+  return rows.length === 0 ? null : jsonOf(rows)
 }

@@ -6,6 +6,8 @@ import type { Flushable } from '../../../platform/flushable.ts'
 import type { Principal } from '../../../platform/security/principal.ts'
 import { istDay, startOfIstDayMs } from '../../../platform/values/ist-time.ts'
 import { isRunId } from '../../wire/runs/run-id.ts'
+import { isTagKey, isTagValue } from '../../wire/runs/run-tags.ts'
+import { checkedSpan, daysIn } from '../reports/usage-span.ts'
 import type { RunRef } from './ended-runs.ts'
 import {
   deleteOldRunDays,
@@ -15,15 +17,23 @@ import {
   findRuns,
   listRuns,
   listRunsOfOwner,
+  listRunsOfTag,
   type RunRow,
   type RunSums,
   sumsByAgent,
   sumsByModel,
+  sumsBySubagent,
+  sumsByTag,
+  type TagRow,
 } from './run-queries.ts'
 import type { RunOwnerKind } from './run-sums.ts'
 
 /** The most rows in each list of one run: as many as it has parts. */
 const partRowsMax = 1_000
+/** The most days, values and runs of a report by tag. */
+const tagDaysMax = 31
+const tagValuesMax = 200
+const tagRunsMax = 500_000
 /** The runs of one delete. Each has up to a few hundred parts. */
 const deleteBatch = 500
 const dayMs = 24 * 3600_000
@@ -48,6 +58,8 @@ export interface RunOwnerFilter {
 export interface RunFilter extends RunOwnerFilter {
   /** The IST day of the last call, or a later one. */
   readonly from?: string | undefined
+  /** A tag, as `key=value`. */
+  readonly tag?: string | undefined
   readonly cursor?: string | undefined
 }
 
@@ -62,6 +74,15 @@ export interface WholeRun {
   readonly run: RunRow
   readonly byModel: readonly (RunSums & { readonly model: string })[]
   readonly byAgent: readonly (RunSums & { readonly agentId: number; readonly agentName: string | null })[]
+  /** Null is the main agent. Empty when no client names a sub-agent. */
+  readonly bySubagent: readonly (RunSums & { readonly name: string | null })[]
+}
+
+/** The runs of a span by the value of a tag. */
+export interface TagReport {
+  readonly from: string
+  readonly to: string
+  readonly rows: readonly TagRow[]
 }
 
 interface Owner {
@@ -86,14 +107,20 @@ export class Runs {
    * Returns a page of runs. The runs of the latest days come first; those of one day come in the order in which they began, the newest first. A run that
    * gets a call on a later day while somebody reads the pages moves to the beginning. Throws `bad_request`.
    */
-  async list(orgId: number, { from = '1970-01-01', cursor, ...filter }: RunFilter, limit: number): Promise<RunPage> {
+  async list(orgId: number, { from = '1970-01-01', cursor, tag, ...filter }: RunFilter, limit: number): Promise<RunPage> {
     if (startOfIstDayMs(from) === null) throw fail('bad_request', { message: `"${from.slice(0, 40)}" is no calendar day; write YYYY-MM-DD.` })
     const place = placeOf(cursor)
+    const tagged = tag === undefined ? null : tagOf(tag)
     const owner = await this.#ownerOf(orgId, filter)
     const { db, journal } = this.#deps
     await journal.flushNow()
     const part = [orgId, from, place.day, place.number, limit + 1] as const
-    const rows = owner === null ? await db.many(listRuns, ...part) : await db.many(listRunsOfOwner, ...part, owner.kind, owner.id)
+    const rows =
+      tagged !== null
+        ? await db.many(listRunsOfTag, ...part, owner?.kind ?? null, owner?.id ?? null, tagged)
+        : owner === null
+          ? await db.many(listRuns, ...part)
+          : await db.many(listRunsOfOwner, ...part, owner.kind, owner.id)
     const shown = rows.slice(0, limit)
     const last = shown.at(-1)
     return { rows: shown, nextCursor: rows.length > limit && last !== undefined ? `${last.lastDay}.${last.number}` : null }
@@ -111,8 +138,30 @@ export class Runs {
     await journal.flushNow()
     const run = owner === null ? await this.#ownOrOnly(principal, runId) : await db.maybe(findRunOfOwner, orgId, owner.kind, owner.id, runId)
     if (run === null) throw noRun()
-    const [byModel, byAgent] = await Promise.all([db.many(sumsByModel, run.number, partRowsMax), db.many(sumsByAgent, orgId, run.number, partRowsMax)])
-    return { run, byModel, byAgent }
+    const [byModel, byAgent, bySubagent] = await Promise.all([
+      db.many(sumsByModel, run.number, partRowsMax),
+      db.many(sumsByAgent, orgId, run.number, partRowsMax),
+      db.many(sumsBySubagent, run.number, partRowsMax),
+    ])
+    return { run, byModel, byAgent, bySubagent: withMainAgent(run, bySubagent) }
+  }
+
+  /**
+   * Returns what the runs of a span of IST days used, by the value of a tag. A run counts on the day of its last call. Throws `bad_request` for a span that is
+   * too long or has too many runs.
+   */
+  async byTag(orgId: number, key: string, asked: { readonly from?: string | undefined; readonly to?: string | undefined }): Promise<TagReport> {
+    if (!isTagKey(key)) throw fail('bad_request', { message: 'The key of a tag has 1 to 32 small letters, digits and underscores, and begins with a letter.' })
+    const { db, clock, journal } = this.#deps
+    const to = asked.to ?? istDay(clock.nowMs())
+    const from = asked.from ?? istDay((startOfIstDayMs(to) ?? 0) - (tagDaysMax - 1) * dayMs)
+    const span = checkedSpan({ from, to })
+    if (daysIn(span) > tagDaysMax) throw fail('bad_request', { message: `A report by tag has at most ${tagDaysMax} days, both ends included.` })
+    await journal.flushNow()
+    const rows = await db.many(sumsByTag, orgId, span.from, span.to, key, tagValuesMax, tagRunsMax + 1)
+    const runs = rows.reduce((sum, row) => sum + row.runs, 0n)
+    if (runs > BigInt(tagRunsMax)) throw fail('bad_request', { message: `A report by tag reads at most ${tagRunsMax} runs. Ask for fewer days.` })
+    return { ...span, rows }
   }
 
   /**
@@ -177,6 +226,31 @@ function ownerOfRow(run: RunRow | null): Owner {
 }
 
 const noRun = () => fail('not_found', { message: 'No run with this id. A run has a row when its first call has ended.' })
+
+/** Returns a tag of a filter as JSON. Throws `bad_request`. */
+export function tagOf(text: string): string {
+  const at = text.indexOf('=')
+  const [key, value] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)]
+  if (!isTagKey(key) || !isTagValue(value)) throw fail('bad_request', { message: 'tag: write a tag as key=value, such as pr=1234.' })
+  return JSON.stringify({ [key]: value })
+}
+
+/** Adds what is left of a run without its sub-agents. */
+function withMainAgent(run: RunRow, subagents: readonly (RunSums & { readonly name: string })[]): WholeRun['bySubagent'] {
+  if (subagents.length === 0) return []
+  const left = (of: (sums: RunSums) => bigint): bigint => subagents.reduce((rest, each) => rest - of(each), of(run))
+  const main = {
+    name: null,
+    calls: left(({ calls }) => calls),
+    errors: left(({ errors }) => errors),
+    promptTokens: left(({ promptTokens }) => promptTokens),
+    completionTokens: left(({ completionTokens }) => completionTokens),
+    cachedTokens: left(({ cachedTokens }) => cachedTokens),
+    valueUinr: left(({ valueUinr }) => valueUinr),
+    costUinr: left(({ costUinr }) => costUinr),
+  }
+  return [main, ...subagents]
+}
 
 function placeOf(cursor: string | undefined): { readonly day: string; readonly number: bigint } {
   if (cursor === undefined) return { day: newestDay, number: newestNumber }

@@ -28,6 +28,16 @@ const runCrossing = z.object({
   limit: z.number().describe('What the cap allows, in the same unit.'),
 })
 
+/** Data of a run that repeats itself. */
+const runLoop = z.object({
+  run_id: z.string().describe('The id that the calls of the run name.'),
+  agent_id: z.int().nullable().describe('The agent that the run belongs to.'),
+  key_id: z.int().nullable().describe('The key that the run belongs to, when its calls name no registered agent.'),
+  kind: z.enum(['same_call', 'same_body', 'pace']).describe('What is repeated: calls of tools with their results, whole requests, or calls within minutes.'),
+  count: z.int().describe('How often so far. For `pace`, the calls of this minute.'),
+  rule: z.enum(['warn', 'stop']).describe('The rule of the agent or key. stop: the tenth repetition is refused; `pace` never is.'),
+})
+
 /** Data of a key that was made or revoked. It does not contain the name, because a person typed it. */
 const keyFacts = z.object({
   key_id: z.int(),
@@ -119,6 +129,7 @@ export const eventCatalog = {
   'usage.threshold': { family: 'budget', when: 'Repeats every budget.warn and budget.block, also when usage on own provider keys crosses the threshold.', data: budgetCrossing },
   'run.warn': { family: 'budget', when: 'A run reaches 80 % of its cap on cost or calls.', data: runCrossing },
   'run.held': { family: 'budget', when: 'A run reaches its cap on cost or calls. Brigade refuses its calls until the cap is raised.', data: runCrossing },
+  'run.loop': { family: 'budget', when: 'A run repeats itself. It is sent once for each run and kind.', data: runLoop },
   'key.created': { family: 'keys', when: 'An API key is made.', data: keyFacts },
   'key.revoked': { family: 'keys', when: 'An API key is revoked.', data: keyFacts },
   'access.decided': { family: 'keys', when: 'An owner or admin decides a request for access. This version makes no such requests yet.', data: accessDecision },

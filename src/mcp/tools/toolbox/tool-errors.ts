@@ -130,6 +130,7 @@ const heldRun: Readonly<Record<string, string>> = {
   run_budget_exceeded: toRaise,
   run_calls_exceeded: toRaise,
   run_time_exceeded: toRaise,
+  run_loop_detected: 'Do not retry: you repeat the same call. Do something else, or stop and tell the user.',
   run_subagents_exceeded: 'Do not begin another sub-agent. Go on with those that this run has.',
 }
 const afterTime = (seconds: string): string => `Wait ${seconds} s and try again.`

@@ -1,5 +1,6 @@
 /** The panel on the platform key: each picture and the judge's call are held, counted and limited as separate calls. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { checkInvariants } from '../../../../src/gateway/limits/invariants.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../../harness/app.ts'
 import { type ImageProviders, keys, startImageProviders } from './image-providers.ts'
 
@@ -65,6 +66,31 @@ describe('limits of the image panel', () => {
     providers.reset()
     expect((await ask(key)).json.error.code).toBe('budget_exceeded')
     expect(providers.seen).toEqual([])
+  })
+
+  test('a panel with its judge is one call of its run, at its whole cost, also when a member fails, and a held run makes no picture', async () => {
+    const made = (await app.call('POST', '/v1/me/agents', { name: 'draws in runs', run: { max_calls: 2 } })).json
+    const token = (await app.call('POST', `/v1/me/agents/${made.id}/token`, {})).json.access_token
+    const run = { 'x-br-run-id': 'pictures' }
+    const first = await ask(token, run)
+    expect([first.status, drew(first.json), first.json.br_sangam.judged], first.text).toEqual([200, 3, true])
+    expect([first.headers.get('x-br-run-id'), first.headers.get('x-br-run-calls-remaining')]).toEqual(['pictures', '1'])
+    const show = async () => (await app.call('GET', `/v1/me/runs/pictures?agent_id=${made.id}`)).json
+    expect(await show()).toMatchObject({ calls: 1, value_inr: 9.00032, state: 'active' })
+    providers.answer(one => (one.json['model'] === members[0] ? { status: 500, body: {} } : undefined))
+    expect((await ask(token, run)).status).toBe(200)
+    const held = await show()
+    expect([held.calls, held.state, held.value_inr]).toEqual([2, 'held', 15.00064])
+    expect(held.by_model.reduce((sum: number, { calls }: { calls: number }) => sum + calls, 0)).toBe(2)
+    const dials = providers.seen.length
+    const refused = await ask(token, run)
+    expect([refused.status, refused.json.error.code]).toEqual([429, 'run_calls_exceeded'])
+    expect(providers.seen).toHaveLength(dials)
+    // Two panels concurrently have room for one.
+    const both = { 'x-br-run-id': 'both', 'x-br-run-max-calls': '1' }
+    expect((await Promise.all([ask(token, both), ask(token, both)])).map(({ status }) => status).sort()).toEqual([200, 429])
+    await app.gateway.app.limits.flushNow()
+    expect(await checkInvariants(app.db)).toEqual([])
   })
 
   test('the reported remaining budget of an agent includes all parts of the panel', async () => {

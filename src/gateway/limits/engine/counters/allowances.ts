@@ -142,6 +142,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
       charge: binding.charge,
       capsVersion: binding.version,
       countsTokens: binding.tokens.length > 0,
+      hasRun: binding.run !== null,
     })
   }
 

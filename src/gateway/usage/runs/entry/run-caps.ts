@@ -1,23 +1,17 @@
 /** The caps of the run of a call, before its admission. Limits hold the caps on cost and calls; the others are checked here. */
-import type { Call } from '../../../platform/endpoint.ts'
-import { fail } from '../../../platform/errors.ts'
-import type { CallPolicy } from '../../../platform/security/principal.ts'
-import type { RunCaps } from '../../../platform/security/run-caps.ts'
-import type { RunOfCall } from '../../usage/events/record.ts'
-import type { CappedRun } from '../../usage/runs/caps/capped-runs.ts'
-import { lower, type RunRules } from '../../usage/runs/caps/effective-caps.ts'
-import { checkDepth } from '../../usage/runs/caps/subagents.ts'
-import type { RunRef } from '../../usage/runs/ended-runs.ts'
-import { runAskOf, subagentOf } from '../../wire/runs/run-ask.ts'
-
-/** The run of a call, with its caps when it has any. */
-export interface EnteredRun {
-  readonly run: RunOfCall
-  readonly capped: CappedRun | null
-}
+import type { Call } from '../../../../platform/endpoint.ts'
+import { fail } from '../../../../platform/errors.ts'
+import type { CallPolicy } from '../../../../platform/security/principal.ts'
+import { type LoopRule, type RunCaps, stricterLoop } from '../../../../platform/security/run-caps.ts'
+import { runAskOf } from '../../../wire/runs/run-ask.ts'
+import type { RunOfCall } from '../../events/record.ts'
+import type { CappedRun } from '../caps/capped-runs.ts'
+import { lower, type RunRules } from '../caps/effective-caps.ts'
+import { checkDepth, type NamedSubagent } from '../caps/subagents.ts'
+import type { RunRef } from '../ended-runs.ts'
 
 /** The agent that a call is charged to, and the policies that bind the call. */
-interface RunCaller {
+interface CappedCaller {
   readonly agentId: number | null
   readonly ancestorIds: readonly number[]
   readonly policies: readonly CallPolicy[]
@@ -28,6 +22,8 @@ interface NamedRun {
   readonly ref: RunRef
   /** The key of the run in memory. */
   readonly key: string
+  /** The sub-agent that the client names. */
+  readonly subagent: NamedSubagent | null
 }
 
 /** Throws `run_required` when a rule wants that each call names its run. It is called for a call without one. */
@@ -53,13 +49,20 @@ function rulesOf(policies: readonly CallPolicy[], runAgentId: number | null): Ru
   return owner === null && key === null ? noRules : { owner, key }
 }
 
+/** Returns what happens to a loop of a run: the strictest rule of its agent and of the key, otherwise `warn`. */
+export function loopRuleOf(policies: readonly CallPolicy[], runAgentId: number | null): LoopRule {
+  const { owner, key } = rulesOf(policies, runAgentId)
+  if (owner === null) return key?.loop ?? 'warn'
+  return key === null ? owner.loop : stricterLoop(owner.loop, key.loop)
+}
+
 /**
  * Returns the run of the call when it has caps, after the caps that need no hold. Null when the run has no caps. Returns a promise only when the database
  * must be asked. Throws `bad_request`, `run_time_exceeded`, `run_subagents_exceeded`, `database_unavailable`.
  */
 export function cappedRunOf(
-  { run, ref, key }: NamedRun,
-  agent: RunCaller,
+  { run, ref, key, subagent: named }: NamedRun,
+  agent: CappedCaller,
   { runHeaders }: Pick<Call, 'runHeaders'>,
   cappedRuns: RunsOfCalls | undefined,
 ): CappedRun | null | Promise<CappedRun> {
@@ -73,7 +76,7 @@ export function cappedRunOf(
     const depth = lower(capped.depth, rules.key?.maxDepth ?? null)
     if (most === null && depth === null) return capped
     checkDepth(capped, agent.ancestorIds.length, depth)
-    const subagent = (runHeaders === undefined ? null : subagentOf(runHeaders, run.runId)) ?? childOf(agent)
+    const subagent = named ?? childOf(agent)
     const entered = subagent === null ? undefined : cappedRuns.enter(capped, subagent, { most, depth })
     return entered === undefined ? capped : entered.then(() => capped)
   }
@@ -81,7 +84,7 @@ export function cappedRunOf(
 }
 
 /** A child agent is a sub-agent of its run too, also when its client names none. */
-function childOf({ agentId, ancestorIds: [parent, above] }: RunCaller): { readonly name: string; readonly above: string | null } | null {
+function childOf({ agentId, ancestorIds: [parent, above] }: CappedCaller): { readonly name: string; readonly above: string | null } | null {
   if (parent === undefined) return null
   return { name: `agent:${agentId}`, above: above === undefined ? null : `agent:${parent}` }
 }
