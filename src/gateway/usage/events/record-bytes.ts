@@ -6,7 +6,7 @@
  * |---|---|
  * | 0 | version of this layout |
  * | 1 | outcome, by its place in `outcomes` |
- * | 2 | bits: estimated, idempotent, tried, run |
+ * | 2 | bits: estimated, idempotent, tried, run, searches, saved |
  * | 3 | length of the request id |
  * | 4 to 39 | id, in ASCII |
  * | 40 to 55 | value and cost, int64 |
@@ -14,6 +14,8 @@
  * | 152 … | request id, in UTF-8 |
  * | after it, with the bit `tried` | the length of the attempts that failed, uint16, and these attempts, in UTF-8 |
  * | after it, with the bit `run` | the agent of the run, float64 with NaN for null; the length of the run's id, uint16, and the id, in UTF-8 |
+ * | after it, with the bit `searches` | the searches, float64 |
+ * | after it, with the bit `saved` | the price that a stored reply has saved, int64 |
  */
 import type { Outcome, RunOfCall, UsageEvent } from './record.ts'
 import { triedMaxChars } from './tried-routes.ts'
@@ -23,7 +25,7 @@ const layoutVersion = 1
 const outcomes: readonly Outcome[] = ['ok', 'failed', 'client_gone', 'upstream_broke', 'cut', 'interrupted']
 const outcomeBytes: ReadonlyMap<string, number> = new Map(outcomes.map((outcome, place) => [outcome, place]))
 /** An earlier version does not look at the last bits, and reads nothing after the part that it knows. */
-const [estimatedBit, idempotentBit, triedBit, runBit] = [1, 2, 4, 8]
+const [estimatedBit, idempotentBit, triedBit, runBit, searchesBit, savedBit] = [1, 2, 4, 8, 16, 32]
 const idBytes = 36
 const moneyAt = 4 + idBytes
 const numbersAt = moneyAt + 16
@@ -37,8 +39,8 @@ const int64Max = 2n ** 63n - 1n
 
 /** The codec of usage events for the journal. */
 export const usageEventCodec = {
-  bigFields: ['valueUinr', 'costUinr'],
-  bytesMax: requestIdAt + requestIdMaxBytes + 2 + triedMaxBytes + 10 + runMaxBytes,
+  bigFields: ['valueUinr', 'costUinr', 'savedUinr'],
+  bytesMax: requestIdAt + requestIdMaxBytes + 2 + triedMaxBytes + 10 + runMaxBytes + 16,
   factsOf,
   haveSameFacts,
   write,
@@ -78,13 +80,16 @@ function write(event: UsageEvent, bytes: Buffer, view: DataView, at: number): nu
   if (outcome === undefined || id.length !== idBytes || requestId.length * 3 > requestIdMaxBytes || !isInt64(valueUinr) || !isInt64(costUinr)) return -1
   bytes[at] = layoutVersion
   bytes[at + 1] = outcome
-  const { tried, runId } = event
+  const { tried, runId, searches, savedUinr } = event
+  if (savedUinr !== undefined && !isInt64(savedUinr)) return -1
   if ((tried !== undefined && tried.length > triedMaxChars) || (runId !== undefined && runId.length * 3 > runMaxBytes)) return -1
   bytes[at + 2] =
     (event.estimated ? estimatedBit : 0) |
     (event.idempotent === true ? idempotentBit : 0) |
     (tried === undefined ? 0 : triedBit) |
-    (runId === undefined ? 0 : runBit)
+    (runId === undefined ? 0 : runBit) |
+    (searches === undefined ? 0 : searchesBit) |
+    (savedUinr === undefined ? 0 : savedBit)
   const requestIdBytes = bytes.write(requestId, at + requestIdAt)
   bytes[at + 3] = requestIdBytes
   if (bytes.write(id, at + 4, idBytes) !== idBytes) return -1
@@ -105,9 +110,25 @@ function write(event: UsageEvent, bytes: Buffer, view: DataView, at: number): nu
   view.setFloat64(to + 88, event.firstByteMs ?? Number.NaN, true)
   let end = at + requestIdAt + requestIdBytes
   if (tried !== undefined) end = writeText(tried, bytes, view, end)
-  if (runId === undefined) return end
-  view.setFloat64(end, event.runAgentId ?? Number.NaN, true)
-  return writeText(runId, bytes, view, end + 8)
+  if (runId !== undefined) {
+    view.setFloat64(end, event.runAgentId ?? Number.NaN, true)
+    end = writeText(runId, bytes, view, end + 8)
+  }
+  return searches === undefined && savedUinr === undefined ? end : writeRest(searches, savedUinr, view, end)
+}
+
+/** Writes the fields of few calls, and returns the offset after them. */
+function writeRest(searches: number | undefined, savedUinr: bigint | undefined, view: DataView, at: number): number {
+  let end = at
+  if (searches !== undefined) {
+    view.setFloat64(end, searches, true)
+    end += 8
+  }
+  if (savedUinr !== undefined) {
+    view.setBigInt64(end, savedUinr, true)
+    end += 8
+  }
+  return end
 }
 
 /** Writes a text after its length, and returns the offset after it. */
@@ -147,7 +168,18 @@ function read(bytes: Buffer, at: number, facts: object): UsageEvent {
     ...((bits & triedBit) === 0 ? {} : { tried: bytes.toString('utf8', requestIdEnd + 2, requestIdEnd + 2 + triedBytes) }),
     ...((bits & runBit) === 0 ? {} : runAt(bytes, (bits & triedBit) === 0 ? requestIdEnd : requestIdEnd + 2 + triedBytes)),
     ...((bits & idempotentBit) === 0 ? {} : { idempotent: true }),
+    ...((bits & (searchesBit | savedBit)) === 0 ? {} : restAt(bytes, bits, requestIdEnd)),
   }
+}
+
+/** Reads the fields of few calls, which are after the attempts that failed and the run. */
+function restAt(bytes: Buffer, bits: number, from: number): Pick<UsageEvent, 'searches' | 'savedUinr'> {
+  let at = from
+  if ((bits & triedBit) !== 0) at += 2 + bytes.readUInt16LE(at)
+  if ((bits & runBit) !== 0) at += 10 + bytes.readUInt16LE(at + 8)
+  const searches = (bits & searchesBit) === 0 ? {} : { searches: numberAt(bytes, at) ?? 0 }
+  if ((bits & searchesBit) !== 0) at += 8
+  return (bits & savedBit) === 0 ? searches : { ...searches, savedUinr: bytes.readBigInt64LE(at) }
 }
 
 function runAt(bytes: Buffer, at: number): RunOfCall {
