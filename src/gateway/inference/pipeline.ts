@@ -1,4 +1,4 @@
-import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
+import { type CacheRequest, type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { abortSignalOf, type CancelSignal } from '../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../platform/loop/inflight.ts'
@@ -29,6 +29,7 @@ import type { Departure } from './leaving/departure.ts'
 import { chargingOf, departureOf, type LeavableCall, nobodyWaitsStatus, settleLeft } from './leaving/leaving.ts'
 import type { BytesAnswer, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { exactBytes, exactStream } from './replies/exact-reply.ts'
+import { type CachedCall, type CacheHit, type OffCall, openCache } from './reply-cache/cached-call.ts'
 import { cappedRunOf, type EnteredRun, requireRun } from './run/run-caps.ts'
 import { relayStream } from './stream/relay.ts'
 import { relayBytes } from './stream/relay-bytes.ts'
@@ -78,23 +79,13 @@ async function serveCall(
   const org = known instanceof Promise ? await known : known
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
   const asked = { kind, parsed, principal, agent, org, eventId, conversation: call.conversation, run: entered?.capped ?? null }
+  const cache = call.replyCache === undefined ? null : await cacheOfCall(call.replyCache, asked, call, deps, { startedAtMs, entered, idempotentCall })
+  if (cache?.kind === 'hit') return hitReply(cache, asked, input, call, deps)
   const admitted = inTurn === undefined ? admitCall(asked, deps) : admitInTurn(asked, deps, inTurn)
   const { plan, request, boundRequest, permit, sticky } = admitted instanceof Promise ? await admitted : admitted
   trace?.planned(plan.model.id, request.stream)
-  const facts = {
-    kind,
-    request,
-    boundRequest,
-    principal,
-    agent,
-    requestId: call.requestId,
-    startedAtMs,
-    idempotent: idempotentCall !== null,
-    run: entered?.run ?? null,
-    debits: isDebited(principal, deps),
-    watch: deps.watch,
-    trace,
-  }
+  const ofCall = { requestId: call.requestId, startedAtMs, idempotent: idempotentCall !== null, run: entered?.run ?? null }
+  const facts = { kind, request, boundRequest, principal, agent, ...ofCall, debits: isDebited(principal, deps), watch: deps.watch, trace }
   const meter = new Meter(permit, facts, deps.clock)
   const leavable: StayingCall = { kind, request, plan, principal, agent, meter, sticky }
   const watch = watchCall(leavable, call, deps)
@@ -120,18 +111,18 @@ async function serveCall(
         const headers = headersOf(leavable, answer, meter.latencyMs, usage)
         sticky?.served(answer.attempt, usage, () => asksLongCache(request))
         const shown = exactBytes(body, exact)
-        return kept(reply.bytes(shown instanceof Promise ? await shown : shown, headers), content, deps)
+        return cached(kept(reply.bytes(shown instanceof Promise ? await shown : shown, headers), content, deps), cache, answer, meter)
       }
       case 'stream':
         isStream = true
-        return kept(exactStream(streamReply(leavable, answer, watch, deps), exact), content, deps)
+        return await cached(kept(exactStream(streamReply(leavable, answer, watch, deps), exact), content, deps), cache, answer, meter)
       case 'bytes':
         isStream = true
         if (content !== null) deps.contentLog.keep(content, reply.text(`[${answer.headers['content-type']}]`, 'text/plain'))
-        return bytesReply(leavable, answer, watch, deps)
+        return cached(bytesReply(leavable, answer, watch, deps), cache, answer, meter)
       case 'client-error':
         await meter.settleFailed(answer.status)
-        return kept(clientErrorReply(answer, kind.format, knownOf(meter)), content, deps)
+        return cached(kept(clientErrorReply(answer, kind.format, knownOf(meter)), content, deps), cache, answer, meter)
       default:
         return assertNever(answer)
     }
@@ -191,6 +182,32 @@ function contentOf(
 }
 
 const kept = (made: Reply, content: ContentCall | null, deps: InferenceDeps): Reply => (content === null ? made : deps.contentLog.keep(content, made))
+
+interface CacheParts {
+  readonly startedAtMs: number
+  readonly entered: EnteredRun | null
+  readonly idempotentCall: IdempotentCall | null
+}
+
+/** Opens the reply cache for a call that asks for it. */
+function cacheOfCall(
+  wish: CacheRequest,
+  asked: AskedCall,
+  { requestId, signal }: Call,
+  deps: InferenceDeps,
+  { startedAtMs, entered, idempotentCall }: CacheParts,
+): Promise<CacheHit | CachedCall | OffCall> {
+  return openCache(wish, asked, { requestId, signal, startedAtMs, run: entered?.run ?? null, isIdempotent: idempotentCall !== null }, deps)
+}
+
+/** Returns the reply of a call that the cache serves. The log of content has it like any other. */
+function hitReply({ reply: made, plan }: CacheHit, { parsed, principal }: AskedCall, input: CallInput, call: Call, deps: InferenceDeps): Reply {
+  return kept(made, contentOf(parsed, plan, principal, call, sentBytes(input), deps.exact), deps)
+}
+
+/** Returns the reply of a provider, and lets the cache keep it. Nearly every call has no cache. */
+const cached = (made: Reply, cache: CachedCall | OffCall | null, answer: Answer, meter: Meter): Reply | Promise<Reply> =>
+  cache === null ? made : cache.keep(made, answer, meter)
 
 /** The events that can end a call from outside, and the check of the kill switch before each dial. */
 interface Watch {

@@ -114,13 +114,15 @@ export class Bindings {
     // No organisation has a negative id, so this counter belongs to no organisation but to a person.
     if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: trialScopeId }, trial.callsMost, nowMs))
     const { run = null } = request
-    if (run !== null) counters.push(...runCountersOf(this.#counters, principal.orgId, run, nowMs))
+    if (run !== null)
+      counters.push(...runCountersOf(this.#counters, principal.orgId, run, nowMs).filter(({ metric }) => request.isCached !== true || metric === 'run_calls'))
     const zones = entries.find(({ ref }) => ref.scope === 'org')?.zones ?? defaultZones
     const periods: PeriodRef[] = []
     const isByMinute = toolRates.some(({ metric }) => metric === 'rpm')
     let endsAtMs = isByMinute ? endOfIstMinuteMs(nowMs) : Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs))
     for (const entry of entries) {
-      for (const cap of entry.caps) {
+      // A stored reply costs nothing.
+      for (const cap of request.isCached === true ? [] : entry.caps) {
         const window = this.#calendar.windowAt(zones, cap.period, nowMs)
         const counter = this.#budgeted(entry.ref, cap, window, nowMs)
         counters.push(counter)
@@ -197,12 +199,13 @@ const isPlain = (request: AdmissionRequest): boolean =>
   (request.teamId ?? null) === null &&
   !isPrepaid(request) &&
   request.isFree !== true &&
-  request.isTool !== true
+  request.isTool !== true &&
+  request.isCached !== true
 
 const isPrepaid = ({ debitUinr }: AdmissionRequest): boolean => debitUinr !== undefined && debitUinr !== null
 
 function callerKey(request: AdmissionRequest): string {
   const { principal, agentId, agentAncestorIds } = request
   const ancestors = agentAncestorIds.length === 0 ? '' : agentAncestorIds.join('.')
-  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}${request.isFree === true ? '|free' : ''}${request.isTool === true ? '|tool' : ''}${request.run ? `|run${request.run.number}` : ''}`
+  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}${request.isFree === true ? '|free' : ''}${request.isTool === true ? '|tool' : ''}${request.isCached === true ? '|cached' : ''}${request.run ? `|run${request.run.number}` : ''}`
 }
