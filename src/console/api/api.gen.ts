@@ -866,11 +866,6 @@ export interface Operations {
     body: { model: string; query: string; documents: (string | { text: string })[]; top_n?: number; return_documents?: boolean; max_tokens_per_doc?: number; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
     reply: { id: string; model: string; results: { index: number; relevance_score: number; document?: Record<string, unknown> }[]; meta: { api_version: { version: string }; billed_units: { search_units?: number; input_tokens?: number } } }
   }
-  /** Ranks documents by a query, in the form of Cohere's rerank API, whatever the vendor of the model is; charged by the search or by the token. */
-  rerankV2: {
-    body: { model: string; query: string; documents: (string | { text: string })[]; top_n?: number; return_documents?: boolean; max_tokens_per_doc?: number; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
-    reply: { id: string; model: string; results: { index: number; relevance_score: number; document?: Record<string, unknown> }[]; meta: { api_version: { version: string }; billed_units: { search_units?: number; input_tokens?: number } } }
-  }
   /** Mails an open invitation once more, at most once an hour to one address. */
   resendInvitation: {
     path: { id: string | number }
@@ -1373,7 +1368,6 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   removeProviderKey: 'DELETE /me/byok/{provider}',
   removeToolServer: 'DELETE /me/tool-servers/{id}',
   rerank: 'POST /v1/rerank',
-  rerankV2: 'POST /v2/rerank',
   resendInvitation: 'POST /me/members/pending/{id}/resend',
   residencyAttestation: 'GET /v1/org/residency/attestation',
   responses: 'POST /v1/responses',

@@ -56,7 +56,7 @@ export class Cors {
 
   #allowed(path: string, origin: string): { readonly origin: string; readonly withCredentials: boolean } | null {
     if (publicPaths.has(path)) return { origin: '*', withCredentials: false }
-    if (path.startsWith('/v1/') || path === '/v2/rerank') {
+    if (path.startsWith('/v1/')) {
       if (this.#apiOrigins.has('*')) return { origin: '*', withCredentials: false }
       return this.#apiOrigins.has(origin) ? { origin, withCredentials: false } : null
     }

@@ -4,7 +4,6 @@ import { abortSignalOf, type CancelSignal } from '../../platform/loop/cancellati
 import { CallCutError } from '../../platform/loop/inflight.ts'
 import { type BearerPrincipal, type KeyPrincipal, mayActFor, type Principal } from '../../platform/security/principal.ts'
 import { assertNever } from '../../platform/values/assert.ts'
-import { inrTextOf } from '../../platform/values/money.ts'
 import type { Plan } from '../routing/plan.ts'
 import type { StickyCall } from '../routing/sticky/sticky-routes.ts'
 import type { Outcome } from '../usage/events/record.ts'
@@ -18,7 +17,7 @@ import { type AdmittedCall, type AskedCall, admitCall, isDebited } from './admit
 import { clientErrorReply } from './attempt/refusals.ts'
 import type { CallTrace } from './call-trace.ts'
 import { asksLongCache } from './charge/cache-time.ts'
-import { type ChargedAgent, Meter } from './charge/meter.ts'
+import { type ChargedAgent, Meter, type MeterInput } from './charge/meter.ts'
 import type { ContentCall } from './content-log/content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
@@ -30,6 +29,7 @@ import { chargingOf, departureOf, type LeavableCall, nobodyWaitsStatus, settleLe
 import type { BytesAnswer, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { exactBytes, exactStream } from './replies/exact-reply.ts'
 import { type CachedCall, type CacheHit, type OffCall, openCache } from './reply-cache/cached-call.ts'
+import { noteLeft } from './run/left-headers.ts'
 import { cappedRunOf, type EnteredRun, requireRun } from './run/run-caps.ts'
 import { relayStream } from './stream/relay.ts'
 import { relayBytes } from './stream/relay-bytes.ts'
@@ -79,14 +79,14 @@ async function serveCall(
   const org = known instanceof Promise ? await known : known
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
   const asked = { kind, parsed, principal, agent, org, eventId, conversation: call.conversation, run: entered?.capped ?? null }
-  const cache = call.replyCache === undefined ? null : await cacheOfCall(call.replyCache, asked, call, deps, { startedAtMs, entered, idempotentCall })
+  const parts = { startedAtMs, entered, idempotentCall, trace }
+  const cache = call.replyCache === undefined ? null : await cacheOfCall(call.replyCache, asked, call, deps, parts)
   if (cache?.kind === 'hit') return hitReply(cache, asked, input, call, deps)
   const admitted = inTurn === undefined ? admitCall(asked, deps) : admitInTurn(asked, deps, inTurn)
-  const { plan, request, boundRequest, permit, sticky } = admitted instanceof Promise ? await admitted : admitted
+  const taken = admitted instanceof Promise ? await admitted : admitted
+  const { plan, request, permit, sticky } = taken
   trace?.planned(plan.model.id, request.stream)
-  const ofCall = { requestId: call.requestId, startedAtMs, idempotent: idempotentCall !== null, run: entered?.run ?? null }
-  const facts = { kind, request, boundRequest, principal, agent, ...ofCall, debits: isDebited(principal, deps), watch: deps.watch, trace }
-  const meter = new Meter(permit, facts, deps.clock)
+  const meter = new Meter(permit, meterInputOf(asked, taken, call, deps, parts), deps.clock)
   const leavable: StayingCall = { kind, request, plan, principal, agent, meter, sticky }
   const watch = watchCall(leavable, call, deps)
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input), exact)
@@ -183,10 +183,35 @@ function contentOf(
 
 const kept = (made: Reply, content: ContentCall | null, deps: InferenceDeps): Reply => (content === null ? made : deps.contentLog.keep(content, made))
 
-interface CacheParts {
+/** What the pipeline knows of a call beside what it asks. */
+interface CallParts {
   readonly startedAtMs: number
   readonly entered: EnteredRun | null
   readonly idempotentCall: IdempotentCall | null
+  readonly trace: CallTrace | undefined
+}
+
+function meterInputOf(
+  { kind, principal, agent }: AskedCall,
+  { request, boundRequest }: AdmittedCall,
+  { requestId }: Call,
+  deps: InferenceDeps,
+  { startedAtMs, entered, idempotentCall, trace }: CallParts,
+): MeterInput {
+  return {
+    kind,
+    request,
+    boundRequest,
+    principal,
+    agent,
+    requestId,
+    startedAtMs,
+    idempotent: idempotentCall !== null,
+    run: entered?.run ?? null,
+    debits: isDebited(principal, deps),
+    watch: deps.watch,
+    trace,
+  }
 }
 
 /** Opens the reply cache for a call that asks for it. */
@@ -195,7 +220,7 @@ function cacheOfCall(
   asked: AskedCall,
   { requestId, signal }: Call,
   deps: InferenceDeps,
-  { startedAtMs, entered, idempotentCall }: CacheParts,
+  { startedAtMs, entered, idempotentCall }: CallParts,
 ): Promise<CacheHit | CachedCall | OffCall> {
   return openCache(wish, asked, { requestId, signal, startedAtMs, run: entered?.run ?? null, isIdempotent: idempotentCall !== null }, deps)
 }
@@ -397,17 +422,8 @@ function headersOf(
   return headers
 }
 
-/** Adds the headers that every reply after admission has: the agent's remaining budget, the run of the call and what its caps leave. */
-function noteKnown(headers: Record<string, string>, meter: Meter): void {
-  const left = meter.left.agentRemainingUinr
-  if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
-  if (meter.runId === null) return
-  headers[brHeader.runId] = meter.runId
-  const ofRun = meter.left.runRemainingUinr
-  if (ofRun !== null) headers[brHeader.runRemainingInr] = inrTextOf(ofRun)
-  const calls = meter.left.runCallsRemaining
-  if (calls !== null) headers[brHeader.runCallsRemaining] = String(calls)
-}
+/** Adds the headers that every reply after admission has. */
+const noteKnown = (headers: Record<string, string>, { left, runId }: Meter): void => noteLeft(headers, left, runId)
 
 /** Returns these headers for replies without the other x-br-* headers. */
 function knownOf(meter: Meter): Record<string, string> {

@@ -73,6 +73,18 @@ describe('replies that a caller lets the gateway keep', () => {
     expect((await chat('hello', {}, { token: key })).status).toBe(200)
     expect((await chat('hello', {}, { token: key })).json.error.code).toBe('daily_limit_reached')
 
+    // An idempotency key keeps its meaning: the same call is not served again, not even by the cache.
+    const once = { ...use, 'idempotency-key': 'hit-once' }
+    expect(said(await chat('hello', {}, { headers: once }))).toBe('stored')
+    expect((await chat('hello', {}, { headers: once })).json.error.code).toBe('idempotency_replayed')
+    expect(said(await chat('hello', {}, { headers: { ...once, 'idempotency-key': 'hit-twice' } }))).toBe('hit')
+    expect((await chat('hello', {}, { headers: { ...once, 'idempotency-key': 'hit-twice' } })).json.error.code).toBe('idempotency_replayed')
+
+    const agent = await app.newAgent('with a rest')
+    await app.setBudget('agent', agent.id, 5)
+    const [made, repeated] = [await chat('rest', {}, { token: agent.token }), await chat('rest', {}, { token: agent.token })]
+    expect([said(repeated), repeated.headers.get('x-br-budget-remaining-inr')]).toEqual(['hit', made.headers.get('x-br-budget-remaining-inr')])
+
     const poor = await app.newKey({ budgetInr: 0.000001 })
     expect(said(await chat('poor', {}, { token: poor.key }))).toBe('stored')
     expect((await chat('rich', {}, { token: poor.key })).json.error.code).toBe('budget_exceeded')

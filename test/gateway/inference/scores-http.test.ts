@@ -82,21 +82,21 @@ describe('models that score texts', () => {
   const rank = (more: object = {}, token = app.key) => app.call('POST', '/v1/rerank', { model: 'rank', query: 'red', documents, ...more }, { token })
   const moderate = (more: object = {}) => app.call('POST', '/v1/moderations', { input: 'hello', ...more })
 
-  test("CLOUD-07: both versions of Cohere's own client rank with the sandbox, whose scores are the words in common", async () => {
+  test("CLOUD-07: Cohere's own client ranks with the sandbox, whose scores are the words in common", async () => {
     const first = await cohere.rerank({ model: 'sandbox-rerank', query: 'red apple', documents: ['blue sea', { text: 'a red apple' }], returnDocuments: true })
     expect(first.results).toEqual([
       { index: 1, relevanceScore: 2 / 3, document: { text: 'a red apple' } },
       { index: 0, relevanceScore: 0, document: { text: 'blue sea' } },
     ])
     expect(first.meta?.billedUnits?.searchUnits).toBe(1)
-    const second = await cohere.v2.rerank({ model: 'sandbox-rerank', query: 'red apple', documents: ['blue sea', 'a red apple'], topN: 1 })
+    const second = await cohere.rerank({ model: 'sandbox-rerank', query: 'red apple', documents: ['blue sea', 'a red apple'], topN: 1 })
     expect(second.results).toEqual([{ index: 1, relevanceScore: 2 / 3 }])
     // ₹100 for a thousand searches.
     expect(await usageRows(app, 2)).toMatchObject([
       { kind: 'rerank', model: 'sandbox-rerank', searches: 1, costUinr: 100_000n, estimated: false },
       { searches: 1, costUinr: 100_000n },
     ])
-    await expect(cohere.v2.rerank({ model: 'no-such', query: 'a', documents: ['b'] })).rejects.toMatchObject({ statusCode: 400 })
+    await expect(cohere.rerank({ model: 'no-such', query: 'a', documents: ['b'] })).rejects.toMatchObject({ statusCode: 400 })
   })
 
   test('CLOUD-07: a request is written for each vendor, and each reply comes back in the form of Cohere with the best first', async () => {

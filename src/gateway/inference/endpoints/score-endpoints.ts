@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { type Call, endpointOf, type Reply } from '../../../platform/endpoint.ts'
-import type { Principal } from '../../../platform/security/principal.ts'
+import { endpointOf, type Reply } from '../../../platform/endpoint.ts'
 import type { Inference } from '../inference.ts'
 import { charging } from './charging-errors.ts'
 import { routerFields } from './schemas.ts'
@@ -53,22 +52,19 @@ const moderationRequest = z
   })
   .meta({ examples: [{ model: 'sandbox-moderation', input: 'Hello' }] })
 
-const ranking = {
-  auth: 'key' as const,
-  access: { agentScope: 'inference' } as const,
-  tag: 'inference',
-  summary: "Ranks documents by a query, in the form of Cohere's rerank API, whatever the vendor of the model is; charged by the search or by the token.",
-  input: { body: rerankRequest, bodyKind: 'inference' } as const,
-  output: rerankResponse,
-  errors: [...charging, 'model_not_found_media'] as const,
-  inference: true as const,
-  handle: ({ inference }: { inference: Inference }, { body }: { readonly body: Buffer }, call: Call<Principal>): Promise<Reply> => inference.rerank(body, call),
-}
-
 export const scoreEndpoints = {
-  rerank: row({ ...ranking, at: 'POST /v1/rerank' }),
-  // Clients of the second version of Cohere's API put it into the path.
-  rerankV2: row({ ...ranking, at: 'POST /v2/rerank' }),
+  rerank: row({
+    at: 'POST /v1/rerank',
+    auth: 'key',
+    access: { agentScope: 'inference' },
+    tag: 'inference',
+    summary: "Ranks documents by a query, in the form of Cohere's rerank API, whatever the vendor of the model is; charged by the search or by the token.",
+    input: { body: rerankRequest, bodyKind: 'inference' },
+    output: rerankResponse,
+    errors: [...charging, 'model_not_found_media'],
+    inference: true,
+    handle: ({ inference }, { body }, call): Promise<Reply> => inference.rerank(body, call),
+  }),
   moderations: row({
     at: 'POST /v1/moderations',
     auth: 'key',

@@ -14,6 +14,7 @@ import { type Meter, placeOf } from '../charge/meter.ts'
 import { ofOneVendor } from '../conversation/sticky-plan.ts'
 import type { InferenceDeps } from '../deps.ts'
 import type { Answer } from '../dial.ts'
+import { noteLeft } from '../run/left-headers.ts'
 import { type FoundReply, type ReplyCache, replyMaxBytes } from './reply-cache.ts'
 import { cachedKinds, isStorable, withoutBill } from './storable.ts'
 
@@ -157,7 +158,7 @@ async function serveFound(found: FoundReply, asked: AskedCall, plan: Plan, { rou
   }
   deps.watch?.settled(event)
   await permit.settle(event)
-  const headers = {
+  const headers: Record<string, string> = {
     ...plan.headers,
     ...found.headers,
     [brHeader.provider]: found.provider,
@@ -166,8 +167,8 @@ async function serveFound(found: FoundReply, asked: AskedCall, plan: Plan, { rou
     [brHeader.cache]: 'hit',
     [brHeader.cacheSavedInr]: inrTextOf(found.valueUinr),
     age: String(found.ageSeconds),
-    ...(call.run === null ? {} : { [brHeader.runId]: call.run.runId }),
   }
+  noteLeft(headers, permit, call.run?.runId ?? null)
   const bytes = Buffer.from(found.body)
   if (!parsed.stream) return reply.bytes(bytes, headers)
   const pump: StreamPump = async sink => {

@@ -45,6 +45,8 @@ export interface Binding {
    * there.
    */
   readonly counters: readonly Counter[]
+  /** The counters of amounts that do not bind the call and that its reply shows. Absent when all bind it. */
+  readonly shown?: readonly Counter[]
   readonly charge: Charge
 }
 
@@ -113,19 +115,20 @@ export class Bindings {
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
     // No organisation has a negative id, so this counter belongs to no organisation but to a person.
     if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: trialScopeId }, trial.callsMost, nowMs))
+    // A stored reply costs nothing, so no amount binds it.
+    const amounts: Counter[] = request.isCached === true ? [] : counters
     const { run = null } = request
     if (run !== null)
-      counters.push(...runCountersOf(this.#counters, principal.orgId, run, nowMs).filter(({ metric }) => request.isCached !== true || metric === 'run_calls'))
+      for (const counter of runCountersOf(this.#counters, principal.orgId, run, nowMs)) (counter.metric === 'run_calls' ? counters : amounts).push(counter)
     const zones = entries.find(({ ref }) => ref.scope === 'org')?.zones ?? defaultZones
     const periods: PeriodRef[] = []
     const isByMinute = toolRates.some(({ metric }) => metric === 'rpm')
     let endsAtMs = isByMinute ? endOfIstMinuteMs(nowMs) : Math.min(endOfIstDayMs(nowMs), endOfIstMonthMs(nowMs))
     for (const entry of entries) {
-      // A stored reply costs nothing.
-      for (const cap of request.isCached === true ? [] : entry.caps) {
+      for (const cap of entry.caps) {
         const window = this.#calendar.windowAt(zones, cap.period, nowMs)
         const counter = this.#budgeted(entry.ref, cap, window, nowMs)
-        counters.push(counter)
+        amounts.push(counter)
         if (counter.metric === 'budget') periods.push([entry.ref.scope, entry.ref.scopeId, window.name, cap.period === 'ever' ? null : window.endsAtMs])
         if (window.endsAtMs < endsAtMs) endsAtMs = window.endsAtMs
       }
@@ -149,6 +152,7 @@ export class Bindings {
       validUntilMs: endsAtMs,
       entries,
       counters,
+      ...(amounts === counters ? {} : { shown: amounts }),
       charge: {
         orgId: principal.orgId,
         month: istMonth(nowMs),
