@@ -178,8 +178,8 @@ function contentParts(
   { db, clock, log, masterKey }: AppDeps,
   { sealer, controlLog, founders }: Pick<Domains, 'sealer' | 'controlLog' | 'founders'>,
 ): Pick<Domains, 'contentLog' | 'replyCache'> {
-  const shared = { db, clock, log, sealer, founderOf: founders.known }
-  return { contentLog: new ContentLog({ ...shared, controlLog }), replyCache: new ReplyCache({ ...shared, masterKey }) }
+  const shared = { db, clock, log, sealer, controlLog, founderOf: founders.known }
+  return { contentLog: new ContentLog(shared), replyCache: new ReplyCache({ ...shared, masterKey }) }
 }
 
 /** Constructs what every process knows about runs. */

@@ -171,6 +171,17 @@ describe('replies that a caller lets the gateway keep', () => {
     expect(await rows()).toBe(0)
   })
 
+  test('CLOUD-10: a reply that is under way when the window closes is not kept, also when a new window opens before its end', async () => {
+    app.alpha.script({ holdAfterChunks: 1 })
+    const pending = chat('under way', { stream: true })
+    await app.alpha.arrived(1)
+    await window(0)
+    await window(7)
+    app.alpha.release()
+    expect(said(await pending)).toBe('miss')
+    expect(await rows()).toBe(0)
+  })
+
   test.each<[string, object, object, string | null]>([
     ['a reply that ended at its limit', {}, { status: 200, body: whole({ finish_reason: 'length' }) }, null],
     [

@@ -222,6 +222,7 @@ export class CachedCall {
   readonly #asked: AskedCall
   readonly #mac: Buffer
   readonly #planned: Attempt
+  readonly #closings: number
 
   constructor(cache: ReplyCache, wish: CacheRequest, asked: AskedCall, mac: Buffer, planned: Attempt) {
     this.#cache = cache
@@ -229,6 +230,7 @@ export class CachedCall {
     this.#asked = asked
     this.#mac = mac
     this.#planned = planned
+    this.#closings = cache.closings
   }
 
   /** Keeps a whole reply before it goes out, and a stream while it goes out. */
@@ -276,7 +278,7 @@ export class CachedCall {
   async #store(bytes: Uint8Array, made: Reply, valueUinr: bigint, isStream: boolean): Promise<boolean> {
     const { kind, principal } = this.#asked
     const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    if (body.length > replyMaxBytes || !isStorable(kind.usageKind, body, isStream, this.#wish.lets)) return false
+    if (this.#cache.closings !== this.#closings || body.length > replyMaxBytes || !isStorable(kind.usageKind, body, isStream, this.#wish.lets)) return false
     const headers = Object.fromEntries(Object.entries(made.headers).filter(([name]) => keptHeaders.includes(name)))
     const { route } = this.#planned
     const facts = { valueUinr, residency: placeOf(route), provider: route.provider.id, ttlSeconds: this.#wish.ttlSeconds }

@@ -1,8 +1,10 @@
 import { createHmac } from 'node:crypto'
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
+import type { ControlLog } from '../../../platform/db/db-control-log.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import { deriveKey, type Sealer } from '../../../platform/security/secrets.ts'
+import { windowClosed } from '../content-log/content-log.ts'
 import { ContentRoom } from '../content-log/content-room.ts'
 import { deleteExpiredReplies, deleteRepliesBefore, findReply, insertReply } from './reply-cache-queries.ts'
 
@@ -12,6 +14,7 @@ export interface ReplyCacheDeps {
   readonly log: Log
   readonly sealer: Sealer
   readonly masterKey: Buffer
+  readonly controlLog: Pick<ControlLog, 'on'>
   /** Returns the founder of an organisation. When it is left out, each organisation is its own founder. */
   readonly founderOf?: (orgId: number) => string
 }
@@ -44,7 +47,7 @@ export const replyMaxBytes = 1024 * 1024
 /** The room of one organisation, in bytes of sealed replies. The oldest make room for new ones. */
 export const orgRoomBytes = 64 * 1024 * 1024
 /** What a short reply counts for, so that the number of replies is bounded too. */
-const entryBytesLeast = 4096
+const entryBytesLeast = 16 * 1024
 /** The interval between deletions of expired replies. Reads ignore them before that. */
 export const replyCacheSweepMs = 10 * 60_000
 const deletedAtOnce = 1000
@@ -61,9 +64,14 @@ export class ReplyCache {
   readonly #deps: ReplyCacheDeps
   /** The memory for streams that are collected. */
   readonly #room = new ContentRoom()
+  /** How many windows were closed. A reply that was under way at a closing is not kept, also when a new window is open by then. */
+  closings = 0
 
   constructor(deps: ReplyCacheDeps) {
     this.#deps = deps
+    deps.controlLog.on(news => {
+      if (news.kind === windowClosed) this.closings++
+    })
   }
 
   /** Returns the name of the row for these parts of a request. Each part is bound by its length. */
