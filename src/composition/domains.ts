@@ -6,6 +6,7 @@ import { AuditTrail } from '../gateway/audit/audit.ts'
 import { onDebitedOf } from '../gateway/billing/low-balance.ts'
 import { ContentLog, contentExpiryMs } from '../gateway/inference/content-log/content-log.ts'
 import { Idempotency, onceSweepMs } from '../gateway/inference/idempotency/idempotency.ts'
+import { ReplyCache, replyCacheSweepMs } from '../gateway/inference/reply-cache/reply-cache.ts'
 import { createKeys, type Keys } from '../gateway/keys/keys.ts'
 import { createLimits, type LimitsEngine } from '../gateway/limits/engine/limits.ts'
 import { OrgLimits } from '../gateway/limits/org-limits.ts'
@@ -69,6 +70,7 @@ export interface Domains extends Pick<WebhookServices, 'webhooks' | 'webhookDeli
   readonly sealer: Sealer
   readonly jobs: Jobs
   readonly contentLog: ContentLog
+  readonly replyCache: ReplyCache
   readonly idempotency: Idempotency
   /** Must be called after the last call has ended. Flushes usage, returns leases, and stops timers. */
   stop(): Promise<void>
@@ -108,7 +110,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const cacheTtlMs = config.CACHE_TTL_MS
   const shared = sharedParts(deps)
   const { founders } = shared
-  const contentLog = new ContentLog({ db, clock, log, sealer, controlLog, founderOf: founders.known })
+  const content = contentParts(deps, { sealer, controlLog, founders })
   const audit = new AuditTrail({ db, clock, keepDays: config.AUDIT_KEEP_DAYS })
   const webhooks = webhookServices({ ...deps, sealer, mail, audit, addressTests: shared.addressTests, baseUrl })
   const signIns = { ttlSeconds: config.SESSION_TTL_S, operatorEmails: config.OPERATOR_EMAILS, baseUrl }
@@ -132,7 +134,7 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
   const stopCounts = [keys.use.start(log), shared.refusedCalls.start(log)]
   await makePartitions(db, clock.nowMs(), log)
   const memory = memoryOf(deps, shared, { controlLog, sealer, agents })
-  const jobs = regularJobs(deps, memory, contentLog, idempotency, mailSender)
+  const jobs = regularJobs(deps, memory, content, idempotency, mailSender)
   const stopMail = mailSender.start()
   const stopWebhooks = webhooks.start(jobs)
   const stopWatch = cutWhenOffline(deps, limits, inflight)
@@ -157,13 +159,13 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
     audit,
     sealer,
     jobs,
-    contentLog,
+    ...content,
     idempotency,
     async stop() {
       stopWatch()
       await jobs.stop()
       await Promise.all([stopMail(), stopWebhooks()])
-      await contentLog.stop()
+      await content.contentLog.stop()
       agents.stop()
       memory.stop()
       await limits.stop()
@@ -171,6 +173,15 @@ export async function createDomains(deps: AppDeps & { readonly outbound: Outboun
       await controlLog.stop()
     },
   }
+}
+
+/** Constructs what keeps content of calls, for organisations with a retention window. */
+function contentParts(
+  { db, clock, log, masterKey }: AppDeps,
+  { sealer, controlLog, founders }: Pick<Domains, 'sealer' | 'controlLog' | 'founders'>,
+): Pick<Domains, 'contentLog' | 'replyCache'> {
+  const shared = { db, clock, log, sealer, controlLog, founderOf: founders.known }
+  return { contentLog: new ContentLog(shared), replyCache: new ReplyCache({ ...shared, masterKey }) }
 }
 
 /** Constructs what every process knows about runs. */
@@ -198,7 +209,13 @@ function memoryOf(
 }
 
 /** Registers the regular jobs. Only one process runs each of them at a time. */
-function regularJobs({ db, clock, ids, log }: AppDeps, memory: Memory, contentLog: ContentLog, idempotency: Idempotency, mailSender: MailSender): Jobs {
+function regularJobs(
+  { db, clock, ids, log }: AppDeps,
+  memory: Memory,
+  { contentLog, replyCache }: Pick<Domains, 'contentLog' | 'replyCache'>,
+  idempotency: Idempotency,
+  mailSender: MailSender,
+): Jobs {
   const jobs = new Jobs({ db, clock, ids, log })
   jobs.every('usage.partitions', partitionsEveryMs, () => makePartitions(db, clock.nowMs(), log))
   jobs.every('memory.changes', memorySweepMs, async () => {
@@ -214,6 +231,7 @@ function regularJobs({ db, clock, ids, log }: AppDeps, memory: Memory, contentLo
   jobs.every('memory.purge', purgeEveryMs, purgeMemory, 'stores')
   jobs.every('memory.reconcile', reconcileEveryMs, signal => memory.reconcile.runDue(signal), 'stores')
   jobs.every('content.expire', contentExpiryMs, signal => contentLog.expire(signal))
+  jobs.every('replies.expire', replyCacheSweepMs, signal => replyCache.expire(signal))
   jobs.every('once.sweep', onceSweepMs, () => idempotency.sweep())
   jobs.every('mail.sweep', mailSweepMs, async () => {
     await mailSender.sweep()

@@ -28,6 +28,7 @@ import type { InferenceDeps } from '../gateway/inference/deps.ts'
 import type { Idempotency } from '../gateway/inference/idempotency/idempotency.ts'
 import { Inference } from '../gateway/inference/inference.ts'
 import { Departures } from '../gateway/inference/leaving/departures.ts'
+import type { ReplyCache } from '../gateway/inference/reply-cache/reply-cache.ts'
 import type { Keys } from '../gateway/keys/keys.ts'
 import { tightestOf } from '../gateway/limits/budgets/budget-view.ts'
 import { balanceOf } from '../gateway/limits/budgets/prepaid.ts'
@@ -106,6 +107,7 @@ export interface App {
   readonly jobs: Jobs
   readonly idempotency: Idempotency
   readonly contentLog: ContentLog
+  readonly replyCache: ReplyCache
   readonly audit: AuditTrail
   /** The service that signs attestations. */
   readonly attestations: Attestations
@@ -268,6 +270,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     limits,
     isBilling: isBilling(config),
     contentLog,
+    replyCache: parts.replyCache,
     dialectOf,
     noteTokenCount: tokenCountsIn(db, clock),
     audioLengths: new AudioLengths(clock, { founderOf: parts.founders.known, sharePercent: config.ORG_SHARE_PERCENT }),

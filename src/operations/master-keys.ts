@@ -6,6 +6,7 @@ import { signInOwner } from '../gateway/access/sign-in/sign-in.ts'
 import { serverKeyOwner } from '../gateway/byok/custom-servers/custom-servers.ts'
 import { providerKeyOwner } from '../gateway/byok/provider-keys.ts'
 import { contentOwner } from '../gateway/inference/content-log/content-log.ts'
+import { replyOwner } from '../gateway/inference/reply-cache/reply-cache.ts'
 import { toolTokenOwner } from '../gateway/tools/oauth/connections/held-connection.ts'
 import { toolStateOwner } from '../gateway/tools/oauth/connections/tool-connections.ts'
 import { toolClientOwner } from '../gateway/tools/oauth/oauth-client.ts'
@@ -44,6 +45,7 @@ export const sealedValues: readonly SealedValues[] = [
   column('memory_stores', 'sealed_credentials', ['org_id int'], org => storeOwner(Number(org))),
   column('sign_in_states', 'sealed', ['state_hash bytea'], (hash = '') => signInOwner(bytesOf(hash))),
   column('content_log', 'sealed', ['org_id int', 'request_id'], (org, request = '') => contentOwner(Number(org), request)),
+  column('reply_cache', 'sealed', ['org_id int', 'mac bytea'], (org, mac = '') => replyOwner(Number(org), bytesOf(mac))),
 ].map(made => new SealedValues(made))
 
 /** Which sealed values of an installation belong to which master key. */

@@ -37,6 +37,8 @@ export interface Call<P extends Principal | null = Principal | null> {
   readonly conversation?: string | undefined
   /** The checked `Idempotency-Key` of a charging call. */
   readonly idempotencyKey?: string | undefined
+  /** What the headers of a charging call ask of the reply cache. Absent when they ask for nothing. */
+  readonly replyCache?: CacheRequest | undefined
   /** Path of the called endpoint, for behaviour that depends on it. */
   readonly path?: string | undefined
   /** Aborts when the client disconnects, when the caller is revoked, and when the process must stop. */
@@ -57,6 +59,16 @@ export interface Call<P extends Principal | null = Principal | null> {
     | undefined
   /** Is called for every route that a charging call tries. It must not throw. */
   readonly onRoute?: (step: RouteStep) => void
+}
+
+/** What a call asks of the reply cache. */
+export interface CacheRequest {
+  /** `use`: a stored reply serves the call. `refresh`: only a provider serves it, and its reply is stored. */
+  readonly mode: 'use' | 'refresh'
+  /** How old a stored reply may be, and how long a new one is kept. */
+  readonly ttlSeconds: number
+  /** What else may be stored: replies that call tools, and replies to a request with a temperature above 0. */
+  readonly lets: { readonly tools: boolean; readonly sampled: boolean }
 }
 
 /** A step of a charging call on one route. The gateway connects to the route, and the route then answers or fails. */

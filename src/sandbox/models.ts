@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.ts'
 /** The chat models. */
 export const chatModels = ['sandbox-chat', 'sandbox-reasoning', 'sandbox-vision'] as const
 /** Every id that the sandbox knows. */
-export const modelIds = [...chatModels, 'sandbox-embed', 'sandbox-image', 'sandbox-audio', 'sandbox-speech'] as const
+export const modelIds = [...chatModels, 'sandbox-embed', 'sandbox-image', 'sandbox-audio', 'sandbox-speech', 'sandbox-rerank', 'sandbox-moderation'] as const
 
 /** Returns an error body in OpenAI's format. */
 export function openAiError(message: string, type: string, code: string | null, param: string | null = null): unknown {

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
 import type { Ids } from '../platform/values/ids.ts'
 import { anthropicMessages } from './anthropic-messages.ts'
+import { cohereRerank } from './cohere-rerank.ts'
 import { Exchange } from './exchange.ts'
 import { geminiGenerate, geminiPath } from './gemini-generate.ts'
 import { listModels, openAiError } from './models.ts'
@@ -11,6 +12,7 @@ import { openAiSpeech, openAiTranscription } from './openai/openai-audio.ts'
 import { openAiChat } from './openai/openai-chat.ts'
 import { openAiEmbeddings } from './openai/openai-embeddings.ts'
 import { openAiImageEdits, openAiImages, picture, pictureFolder } from './openai/openai-images.ts'
+import { openAiModerations } from './openai/openai-moderations.ts'
 import { openAiResponses } from './openai/openai-responses.ts'
 
 export interface SandboxOptions {
@@ -30,13 +32,15 @@ const routes: Readonly<Record<string, Serve>> = {
   'POST /v1/audio/transcriptions': openAiTranscription,
   'POST /v1/images/generations': openAiImages,
   'POST /v1/images/edits': openAiImageEdits,
+  'POST /v1/moderations': openAiModerations,
+  'POST /v1/rerank': cohereRerank,
   'POST /v1/responses': openAiResponses,
   'POST /v1/messages': anthropicMessages,
   'GET /v1/models': listModels,
 }
 
 /**
- * Starts the simulated provider. It is a real HTTP server with the wire formats of OpenAI, Anthropic and Gemini. Its answers are deterministic and
+ * Starts the simulated provider. It is a real HTTP server with the wire formats of OpenAI, Anthropic and Gemini, and Cohere's rerank API. Its answers are deterministic and
  * say that they are simulated. It accepts any credential or none, and stores nothing. `url` ends in /v1. `close` also ends running answers.
  */
 export async function startSandbox({ clock, ids, host, port = 0 }: SandboxOptions): Promise<{ url: string; close(): Promise<void> }> {

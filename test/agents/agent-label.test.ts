@@ -39,6 +39,8 @@ describe('an agent that a plain key names', () => {
             ...file.models,
             { id: 'draw', kind: 'image', inr_per_image: 3, edits: true, routes: [{ provider: 'alpha', upstream_model: 'up' }] },
             { id: 'say', kind: 'speech', default_voice: 'v', routes: at({ inr_per_million_characters: 50 }) },
+            { id: 'rank', kind: 'rerank', routes: at({ inr_per_thousand_searches: 192 }) },
+            { id: 'guard', kind: 'moderation', routes: at({ input_inr_per_mtok: 10 }) },
             { id: 'hear', kind: 'transcription', routes: at({ inr_per_minute: 0.6 }) },
             {
               id: 'eye',
@@ -64,6 +66,8 @@ describe('an agent that a plain key names', () => {
     for (const upstream of [app.alpha, app.beta, app.indus]) upstream.reset()
     app.alpha.script(({ path }) => {
       if (path.includes('/images/')) return { body: picture }
+      if (path.endsWith('/rerank')) return { body: { results: [{ index: 0, relevance_score: 1 }] } }
+      if (path.endsWith('/moderations')) return { body: { id: 'm', results: [{ categories: {} }] } }
       if (path.endsWith('/speech')) return { body: 'sound', headers: { 'content-type': 'audio/mpeg' } }
       if (path.endsWith('/transcriptions')) return { body: { text: 'hello', usage: { type: 'duration', seconds: 1 } } }
       return {}
@@ -105,6 +109,8 @@ describe('an agent that a plain key names', () => {
     images: { model: 'draw', ask: json('/v1/images/generations', { model: 'draw', prompt: 'a boat' }) },
     'image edits': { model: 'draw', ask: form('/v1/images/edits', 'draw', 'image', () => pictureOf(8, 8)) },
     'the image panel': { model: 'brigade/image-sangam', ask: json('/v1/images/generations', { model: 'image-sangam', prompt: 'a boat' }) },
+    rerank: { model: 'rank', ask: json('/v1/rerank', { model: 'rank', query: 'red', documents: ['a red apple'] }) },
+    moderation: { model: 'guard', ask: json('/v1/moderations', { model: 'guard', input: 'hello' }) },
     speech: { model: 'say', ask: json('/v1/audio/speech', { model: 'say', input: 'hello', voice: 'v' }) },
     transcription: { model: 'hear', ask: form('/v1/audio/transcriptions', 'hear', 'file', () => wavOf(1)) },
     'the chat tool': { model: 'alpha-only', ask: tool('chat', { model: 'alpha-only', prompt: 'Hello there', max_tokens: 50 }) },

@@ -26,6 +26,8 @@ const endpoints: Readonly<Record<string, readonly Asked[]>> = {
   'POST /v1/embeddings': [{ body: { model: 'test-embed', input: 'Hello there' } }],
   'POST /v1/images/generations': [{ body: { model: 'draw', prompt: 'a boat' } }],
   'POST /v1/images/edits': [{ body: { model: 'draw', prompt: 'a boat' }, file: { field: 'image', bytes: () => pictureOf(8, 8) } }],
+  'POST /v1/rerank': [{ body: { model: 'rank', query: 'red', documents: ['a red apple'] } }],
+  'POST /v1/moderations': [{ body: { model: 'guard', input: 'hello' } }],
   'POST /v1/audio/speech': [{ body: { model: 'say', input: 'hello', voice: 'v' } }],
   'POST /v1/audio/transcriptions': [{ body: { model: 'hear' }, file: { field: 'file', bytes: () => wavOf(1) } }],
 }
@@ -52,6 +54,8 @@ beforeAll(async () => {
           ...file.models,
           { id: 'draw', kind: 'image', inr_per_image: 3, edits: true, routes: [{ provider: 'alpha', upstream_model: 'up' }] },
           { id: 'say', kind: 'speech', default_voice: 'v', routes: at({ inr_per_million_characters: 50 }) },
+          { id: 'rank', kind: 'rerank', routes: at({ inr_per_thousand_searches: 192 }) },
+          { id: 'guard', kind: 'moderation', routes: at({ input_inr_per_mtok: 0 }) },
           { id: 'hear', kind: 'transcription', routes: at({ inr_per_minute: 0.6 }) },
         ],
       }

@@ -16,6 +16,8 @@ export interface UsageRow {
   readonly images: number
   readonly audioSeconds: number
   readonly characters: bigint
+  readonly searches: number
+  readonly savedUinr: bigint | null
   readonly valueUinr: bigint
   readonly costUinr: bigint
 }
@@ -23,7 +25,7 @@ export interface UsageRow {
 const lastRows = statement<[count: number], UsageRow>(
   'test.last_usage_rows',
   `select kind, model, provider, agent_id as "agentId", agent_label as "agentLabel", status, outcome, estimated, byok, prompt_tokens as "promptTokens", completion_tokens as "completionTokens", images,
-     audio_seconds as "audioSeconds", characters, value_uinr as "valueUinr", cost_uinr as "costUinr"
+     audio_seconds as "audioSeconds", characters, searches, saved_uinr as "savedUinr", value_uinr as "valueUinr", cost_uinr as "costUinr"
    from usage_events order by id desc limit $1::int`,
 )
 

@@ -168,7 +168,7 @@ export async function fill(started: Started, surroundings: Surroundings, memory:
   const agent = ok(await call('POST', '/v1/me/agents', { name: 'reviewer' }, { token: key }))
   const minted = ok(await call('POST', `/v1/me/agents/${agent.json.id}/token`, {}, { token: key }))
   const said = ok(await chat(started, key, { 'idempotency-key': 'only-once' }))
-  ok(await chat(started, minted.json.access_token))
+  ok(await chat(started, minted.json.access_token, { 'x-br-cache': 'use', 'x-br-cache-ttl': '86400' }))
   await app.limits.flushNow()
   await app.contentLog.flush()
   const filled = {

@@ -129,6 +129,8 @@ describe('the sandbox with the OpenAI SDK', () => {
       'sandbox-image',
       'sandbox-audio',
       'sandbox-speech',
+      'sandbox-rerank',
+      'sandbox-moderation',
     ])
   })
 })

@@ -25,6 +25,7 @@ export function orgServices({
   limits,
   agents,
   contentLog,
+  replyCache,
   baseUrl,
 }: AppParts) {
   const onDecision: InvitationsDeps['onDecision'] = (orgId, actor, act, id) =>
@@ -48,7 +49,14 @@ export function orgServices({
       ],
     }),
     invitations: new Invitations({ db, clock, ids, controlLog, mail, membersMax: config.MEMBERS_MAX, baseUrl, onDecision }),
-    orgSettings: new OrgSettings({ controlLog, routingChanged: orgRoutingChanged, onRetention: (orgId, days) => contentLog.shrink(orgId, days) }),
+    orgSettings: new OrgSettings({
+      controlLog,
+      routingChanged: orgRoutingChanged,
+      onRetention: async (orgId, days) => {
+        await contentLog.shrink(orgId, days)
+        await replyCache.shrink(orgId, days)
+      },
+    }),
     workspaces: new Workspaces({
       db,
       clock,

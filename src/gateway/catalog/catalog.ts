@@ -161,13 +161,14 @@ export class Catalog {
 /** A route is shown as global unless it is known to be in India. */
 const shown = (residency: Route['residency']): 'india' | 'global' => (residency === 'india' ? 'india' : 'global')
 
-const pricedInTokens = (model: Model): boolean => model.kind === 'chat' || model.kind === 'embedding' || model.kind === 'virtual'
+const tokenKinds: ReadonlySet<Model['kind']> = new Set(['chat', 'embedding', 'rerank', 'moderation', 'virtual'])
+const pricedInTokens = ({ kind }: Model): boolean => tokenKinds.has(kind)
 
-/** Returns the prices of the cheapest route. Audio has a price in its own unit. Its two token prices are 0. */
+/** Returns the prices of the cheapest route. Audio has a price in its own unit. Its two token prices are 0. So are those of a model whose searches are priced. */
 function pricing(model: Model): Record<string, number> {
   const cheapest = cheapestRoute(model)
   if (!cheapest) return { inputINRPerMtok: 0, outputINRPerMtok: 0 }
-  const { inputUinrPerMtok, outputUinrPerMtok, cachedInputUinrPerMtok, cacheWriteUinrPerMtok, audioInputUinrPerMtok } = cheapest.price
+  const { inputUinrPerMtok, outputUinrPerMtok, cachedInputUinrPerMtok, cacheWriteUinrPerMtok, audioInputUinrPerMtok, uinrPerMillionSearches } = cheapest.price
   if (model.kind === 'transcription') return { inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMinute: Math.round(inrFromUinr(inputUinrPerMtok) * 60) / 1e6 }
   if (model.kind === 'speech') return { inputINRPerMtok: 0, outputINRPerMtok: 0, inrPerMillionCharacters: inrFromUinr(inputUinrPerMtok) }
   return {
@@ -175,6 +176,7 @@ function pricing(model: Model): Record<string, number> {
     outputINRPerMtok: inrFromUinr(outputUinrPerMtok),
     ...(cachedInputUinrPerMtok === null ? {} : { cachedInputINRPerMtok: inrFromUinr(cachedInputUinrPerMtok) }),
     ...(cacheWriteUinrPerMtok === null ? {} : { cacheWriteINRPerMtok: inrFromUinr(cacheWriteUinrPerMtok) }),
+    ...(uinrPerMillionSearches === undefined ? {} : { inrPerThousandSearches: inrFromUinr(uinrPerMillionSearches / 1000n) }),
     ...(audioInputUinrPerMtok === undefined ? {} : { audioInputINRPerMtok: inrFromUinr(audioInputUinrPerMtok) }),
   }
 }

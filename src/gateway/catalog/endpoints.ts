@@ -30,7 +30,7 @@ const modelView = z.object({
   id: z.string(),
   object: z.literal('model'),
   owned_by: z.string(),
-  kind: z.enum(['chat', 'embedding', 'image', 'transcription', 'speech', 'virtual']),
+  kind: z.enum(['chat', 'embedding', 'image', 'transcription', 'speech', 'rerank', 'moderation', 'virtual']),
   pricing: z
     .object({
       inputINRPerMtok: z.number(),
@@ -40,8 +40,9 @@ const modelView = z.object({
       audioInputINRPerMtok: z.number().optional().describe('Input that is sound. Absent: sound is taken on own provider keys only.'),
       inrPerMinute: z.number().optional(),
       inrPerMillionCharacters: z.number().optional(),
+      inrPerThousandSearches: z.number().optional(),
     })
-    .describe('₹ per million tokens on the cheapest route; audio has its own unit.'),
+    .describe('₹ per million tokens on the cheapest route; audio and searches have their own units.'),
   residency: z.enum(['india', 'global']).describe('india: at least one route is India-resident.'),
   languages: z.array(z.string()),
   context_length: z.int().nullable(),

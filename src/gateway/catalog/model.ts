@@ -3,7 +3,7 @@ import type { ImageStyleId } from '../providers/image-style-ids.ts'
 import type { DialectId, Provider, Residency } from '../providers/provider.ts'
 import type { Rankings } from './rankings.ts'
 
-export type ModelKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'virtual'
+export type ModelKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'rerank' | 'moderation' | 'virtual'
 
 /** Prices of a route in micro-rupees per million units. ₹1 per million tokens is 1,000,000n. For audio, `input…` is per million seconds or characters. */
 export interface RoutePrice {
@@ -23,6 +23,8 @@ export interface RoutePrice {
   readonly uinrPerImageMost?: bigint
   /** Price of a picture in the request, in addition to the delivered pictures. When it is left out, their price includes it. */
   readonly uinrPerInputImage?: bigint
+  /** Price of a million searches: rankings of at most 100 documents. When it is left out, rankings cost their tokens. */
+  readonly uinrPerMillionSearches?: bigint
   /** True when the provider chooses the quality of a picture that the request leaves open. Such a provider also charges for pictures in the request. */
   readonly picksQuality?: true
   /** Prices of calls with long prompts, by rising length. Each tier replaces all prices above. When it is left out, the length of a prompt changes no price. */
@@ -118,4 +120,11 @@ export function cheapestRoute({ routes }: Pick<Model, 'routes'>): Route | undefi
   return rest.reduce((best, route) => (best && bothPrices(best) <= bothPrices(route) ? best : route), first)
 }
 
-const bothPrices = ({ price }: Route): bigint => price.inputUinrPerMtok + price.outputUinrPerMtok
+const bothPrices = ({ price }: Route): bigint => comparablePrice(price)
+
+/** The tokens for which one search counts in comparisons of prices: 100 documents of 500 tokens, the most that one search covers. */
+const tokensPerSearch = 50_000n
+
+/** Returns one figure for comparisons of routes: the prices of input and output together. A price of searches counts as a price of the tokens that they cover. */
+export const comparablePrice = ({ inputUinrPerMtok, outputUinrPerMtok, uinrPerMillionSearches = 0n }: RoutePrice): bigint =>
+  inputUinrPerMtok + outputUinrPerMtok + uinrPerMillionSearches / tokensPerSearch

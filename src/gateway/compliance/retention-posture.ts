@@ -14,7 +14,7 @@ export function retentionOf(days: number): Dpia['content_retention'] {
   return {
     mode: 'window',
     days,
-    stored: `Prompts and answers of calls, at most 1 MiB of each, each for ${days} ${days === 1 ? 'day' : 'days'} from the call; they are deleted then, and immediately when the window is made shorter.`,
+    stored: `Prompts and answers of calls, at most 1 MiB of each, each for ${days} ${days === 1 ? 'day' : 'days'} from the call; they are deleted then, and immediately when the window is made shorter. Replies that a caller asked to keep for the same request (x-br-cache) for as long as it asked, at most a day and the window.`,
     where:
       'In the database of the gateway, encrypted with AES-256-GCM under its master key, and in backups of it for as long as those are kept. Not in logs, usage records, webhooks or any endpoint. What providers keep is for them to say.',
     readable_by: 'The operator of the gateway alone, a call at a time (brigade admin content), with a line in the audit trail of the organisation each time.',
@@ -26,7 +26,7 @@ export function usageRecords(keptDays: number): Dpia['usage_records'] {
   return {
     kept_days: keptDays,
     stored:
-      'Per call: time, request id, kind, model, provider, residency, whose key, status, outcome, latency, tokens, images, seconds of audio, characters, value, cost, and the ids of organisation, person, key, workspace and agent, or the label that the caller gave its agent, which routes failed before it ended, and the id that the caller gave its run. Never content. Sums by hour are kept for 32 days, the sums of a run as long as its last call, and the ids of ended runs for 400 days. Sums by day are kept on, also of prompts that were sent out to have their tokens counted.',
+      'Per call: time, request id, kind, model, provider, residency, whose key, status, outcome, latency, tokens, images, seconds of audio, characters, searches, value, cost, what a stored reply saved, and the ids of organisation, person, key, workspace and agent, or the label that the caller gave its agent, which routes failed before it ended, and the id that the caller gave its run. Never content. Sums by hour are kept for 32 days, the sums of a run as long as its last call, and the ids of ended runs for 400 days. Sums by day are kept on, also of prompts that were sent out to have their tokens counted.',
   }
 }
 

@@ -10,7 +10,7 @@ import type { CappedRun } from '../usage/runs/caps/capped-runs.ts'
 import { withinBalance, withinCallCaps, withinStrictHold } from './charge/call-caps.ts'
 import { holdOf } from './charge/estimate.ts'
 import type { ChargedAgent } from './charge/meter.ts'
-import { stickyPlan } from './conversation/sticky-plan.ts'
+import { ofOneVendor, stickyPlan } from './conversation/sticky-plan.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { Kind } from './kinds/kind.ts'
 import { type ParsedRequest, routedTokensOf } from './kinds/request.ts'
@@ -46,8 +46,20 @@ export interface AdmittedCall {
  * dials nothing. Returns a promise only when the database must be asked. Throws all errors of `resolve` and of `Limits.admit`.
  */
 export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall | Promise<AdmittedCall> {
-  const { kind, parsed, agent, org } = asked
-  const request: ResolveRequest = {
+  const request = resolveRequestOf(asked)
+  const { plan, sticky } = stickyPlan(asked, request, deps)
+  const held = hold(plan, sticky, asked, deps)
+  if (!(held instanceof Promise)) return held
+  return held.catch((error: unknown) => {
+    const own = isUnpaid(error) ? resolveWithoutBalance(request, deps.resolve) : null
+    if (own === null) throw error
+    return hold(ofOneVendor(own, request), null, asked, deps)
+  })
+}
+
+/** Returns what a call asks of routing. */
+export function resolveRequestOf({ kind, parsed, agent, org }: AskedCall): ResolveRequest {
+  return {
     modelId: parsed.modelId,
     kind: kind.modelKind,
     fields: parsed.fields,
@@ -60,14 +72,6 @@ export function admitCall(asked: AskedCall, deps: InferenceDeps): AdmittedCall |
     promptText: () => parsed.promptText(),
     accepts: model => parsed.accepts?.(model),
   }
-  const { plan, sticky } = stickyPlan(asked, request, deps)
-  const held = hold(plan, sticky, asked, deps)
-  if (!(held instanceof Promise)) return held
-  return held.catch((error: unknown) => {
-    const own = isUnpaid(error) ? resolveWithoutBalance(request, deps.resolve) : null
-    if (own === null) throw error
-    return hold(own, null, asked, deps)
-  })
 }
 
 /** Returns true when the platform's account pays nothing more for the caller: the balance is used up, or the free calls of a trial are. */

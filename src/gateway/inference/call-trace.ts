@@ -13,7 +13,7 @@ export interface CallTraces {
   begin(kind: UsageKind, place: TracePlace, requestId: string): CallTrace
 }
 
-/** The operation names of the conventions. The conventions name chat and embeddings. Calls that make or read media use `generate_content`. */
+/** The operation names of the conventions. The conventions name chat and embeddings, and have no name for rankings and moderations. Calls that make or read media use `generate_content`. */
 const operations: Readonly<Record<UsageKind, { readonly name: string; readonly outputType?: string }>> = {
   chat: { name: 'chat' },
   messages: { name: 'chat' },
@@ -22,6 +22,8 @@ const operations: Readonly<Record<UsageKind, { readonly name: string; readonly o
   image: { name: 'generate_content', outputType: 'image' },
   transcription: { name: 'generate_content', outputType: 'text' },
   speech: { name: 'generate_content', outputType: 'speech' },
+  rerank: { name: 'rerank' },
+  moderation: { name: 'moderation' },
   // Calls of tools do not pass through the pipeline.
   tool: { name: 'execute_tool' },
 }

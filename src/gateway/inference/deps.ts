@@ -25,6 +25,7 @@ import type { CallTraces } from './call-trace.ts'
 import type { CallWatch } from './call-watch.ts'
 import type { ContentLog } from './content-log/content-log.ts'
 import type { Departures } from './leaving/departures.ts'
+import type { ReplyCache } from './reply-cache/reply-cache.ts'
 
 /** A registered agent that `x-br-agent-id` names. */
 export interface NamedAgent {
@@ -95,6 +96,8 @@ export interface InferenceDeps {
   orgRouting(orgId: number): OrgRouting | Promise<OrgRouting>
   /** Used only for organisations with a retention window. */
   readonly contentLog: Pick<ContentLog, 'keep' | 'keepFailure'>
+  /** Keeps replies for callers who ask for it. Absent when none are kept. */
+  readonly replyCache?: ReplyCache | undefined
   dialectOf(id: DialectId): Dialect
   /** The room for the replies of providers that this process keeps in memory. */
   readonly heldReplies: Pick<HeldReplies, 'open' | 'run'>

@@ -13,6 +13,7 @@ import { speechKind, transcriptionKind } from './kinds/media/audio.ts'
 import { formParts, parseTranscription, TranscriptionRequest } from './kinds/media/audio-requests.ts'
 import { imagesKind } from './kinds/media/images.ts'
 import { type ImagesRequest, imageEditRequest, imagesRequest } from './kinds/media/images-request.ts'
+import { moderationKind, rerankKind } from './kinds/media/scores.ts'
 import { messagesKind } from './kinds/messages.ts'
 import type { CallInput } from './kinds/request.ts'
 import { responsesKind } from './kinds/responses.ts'
@@ -53,6 +54,14 @@ export class Inference {
 
   embeddings(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
     return this.#serve(embeddingsKind, bodyOnly(bytes), call)
+  }
+
+  rerank(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
+    return this.#serve(rerankKind, bodyOnly(bytes), call)
+  }
+
+  moderate(bytes: Buffer, call: Call<Principal>): Promise<Reply> {
+    return this.#serve(moderationKind, bodyOnly(bytes), call)
   }
 
   /** Measures the recording before the hold, because the price depends on its length. Throws `places_taken` when it cannot be measured. */

@@ -1,4 +1,4 @@
-import { type Call, type Reply, reply } from '../../platform/endpoint.ts'
+import { type CacheRequest, type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { abortSignalOf, type CancelSignal } from '../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../platform/loop/inflight.ts'
@@ -20,7 +20,7 @@ import { type AdmittedCall, type AskedCall, admitCall, isDebited } from './admit
 import { clientErrorReply } from './attempt/refusals.ts'
 import type { CallTrace } from './call-trace.ts'
 import { asksLongCache } from './charge/cache-time.ts'
-import { type ChargedAgent, Meter } from './charge/meter.ts'
+import { type ChargedAgent, Meter, type MeterInput } from './charge/meter.ts'
 import type { ContentCall } from './content-log/content-capture.ts'
 import type { InferenceDeps, NamedAgent } from './deps.ts'
 import { type Answer, dial } from './dial.ts'
@@ -31,6 +31,7 @@ import type { Departure } from './leaving/departure.ts'
 import { chargingOf, departureOf, type LeavableCall, nobodyWaitsStatus, settleLeft } from './leaving/leaving.ts'
 import type { BytesAnswer, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { exactBytes, exactStream } from './replies/exact-reply.ts'
+import { type CachedCall, type CacheHit, type OffCall, openCache } from './reply-cache/cached-call.ts'
 import { knownOf, noteKnown, withKnown } from './run/known-headers.ts'
 import { relayStream } from './stream/relay.ts'
 import { relayBytes } from './stream/relay-bytes.ts'
@@ -123,26 +124,14 @@ async function serveParsed(
   const org = known instanceof Promise ? await known : known
   const eventId = idempotentCall?.eventId ?? deps.ids.uuidv7(deps.clock.nowMs())
   const asked = { kind, parsed, principal, agent, org, eventId, conversation: call.conversation, run: entered?.capped ?? null }
+  const parts = { startedAtMs, entered, idempotentCall, tags, trace }
+  const cache = call.replyCache === undefined ? null : await cacheOfCall(call.replyCache, asked, call, deps, parts)
+  if (cache?.kind === 'hit') return hitReply(cache, asked, input, call, deps)
   const admitted = inTurn === undefined ? admitCall(asked, deps) : admitInTurn(asked, deps, inTurn)
-  const { plan, request, boundRequest, permit, sticky } = admitted instanceof Promise ? await admitted : admitted
+  const taken = admitted instanceof Promise ? await admitted : admitted
+  const { plan, request, permit, sticky } = taken
   trace?.planned(plan.model.id, request.stream)
-  const facts = {
-    kind,
-    request,
-    boundRequest,
-    principal,
-    agent,
-    requestId: call.requestId,
-    startedAtMs,
-    idempotent: idempotentCall !== null,
-    run: entered?.run ?? null,
-    tags,
-    part: deps.panelPart,
-    debits: isDebited(principal, deps),
-    watch: deps.watch,
-    trace,
-  }
-  const meter = new Meter(permit, facts, deps.clock)
+  const meter = new Meter(permit, meterInputOf(asked, taken, call, deps, parts), deps.clock)
   const leavable: StayingCall = { kind, request, plan, principal, agent, meter, sticky, loop }
   const watch = watchCall(leavable, call, deps)
   const content = org.retentionDays === 0 ? null : contentOf(request, plan, principal, call, sentBytes(input), exact)
@@ -168,18 +157,18 @@ async function serveParsed(
         sticky?.served(answer.attempt, usage, () => asksLongCache(request))
         loop?.answered()
         const shown = exactBytes(body, exact)
-        return kept(reply.bytes(shown instanceof Promise ? await shown : shown, headers), content, deps)
+        return cached(kept(reply.bytes(shown instanceof Promise ? await shown : shown, headers), content, deps), cache, answer, meter)
       }
       case 'stream':
         isStream = true
-        return kept(exactStream(streamReply(leavable, answer, watch, deps), exact), content, deps)
+        return await cached(kept(exactStream(streamReply(leavable, answer, watch, deps), exact), content, deps), cache, answer, meter)
       case 'bytes':
         isStream = true
         if (content !== null) deps.contentLog.keep(content, reply.text(`[${answer.headers['content-type']}]`, 'text/plain'))
-        return bytesReply(leavable, answer, watch, deps)
+        return cached(bytesReply(leavable, answer, watch, deps), cache, answer, meter)
       case 'client-error':
         await meter.settleFailed(answer.status)
-        return kept(clientErrorReply(answer, kind.format, knownOf(meter)), content, deps)
+        return cached(kept(clientErrorReply(answer, kind.format, knownOf(meter)), content, deps), cache, answer, meter)
       default:
         return assertNever(answer)
     }
@@ -241,6 +230,59 @@ function contentOf(
 }
 
 const kept = (made: Reply, content: ContentCall | null, deps: InferenceDeps): Reply => (content === null ? made : deps.contentLog.keep(content, made))
+
+/** What the pipeline knows of a call beside what it asks. */
+interface CallParts {
+  readonly startedAtMs: number
+  readonly entered: EnteredRun | null
+  readonly idempotentCall: IdempotentCall | null
+  readonly trace: CallTrace | undefined
+}
+
+function meterInputOf(
+  { kind, principal, agent }: AskedCall,
+  { request, boundRequest }: AdmittedCall,
+  { requestId }: Call,
+  deps: InferenceDeps,
+  { startedAtMs, entered, idempotentCall, tags, trace }: CallParts,
+): MeterInput {
+  return {
+    kind,
+    request,
+    boundRequest,
+    principal,
+    agent,
+    requestId,
+    startedAtMs,
+    idempotent: idempotentCall !== null,
+    run: entered?.run ?? null,
+    tags,
+    part: deps.panelPart,
+    debits: isDebited(principal, deps),
+    watch: deps.watch,
+    trace,
+  }
+}
+
+/** Opens the reply cache for a call that asks for it. */
+function cacheOfCall(
+  wish: CacheRequest,
+  asked: AskedCall,
+  { requestId, signal }: Call,
+  deps: InferenceDeps,
+  { startedAtMs, entered, idempotentCall }: CallParts,
+): Promise<CacheHit | CachedCall | OffCall> {
+  return openCache(wish, asked, { requestId, signal, startedAtMs, run: entered?.run ?? null, isIdempotent: idempotentCall !== null }, deps)
+}
+
+/** Returns the reply of a call that the cache serves. The log of content has it like any other. */
+function hitReply({ reply: made, plan }: CacheHit, { parsed, principal }: AskedCall, input: CallInput, call: Call, deps: InferenceDeps): Reply {
+  return kept(made, contentOf(parsed, plan, principal, call, sentBytes(input), deps.exact), deps)
+}
+
+/** Returns the reply of a provider, and lets the cache keep it. Nearly every call has no cache. */
+const cached = (made: Reply, cache: CachedCall | OffCall | null, answer: Answer, meter: Meter): Reply | Promise<Reply> =>
+  cache === null ? made : cache.keep(made, answer, meter)
 
 /** The events that can end a call from outside, and the check of the kill switch before each dial. */
 interface Watch {

@@ -26,9 +26,9 @@ export function dialectOf(id: DialectId): Dialect {
 }
 
 /**
- * Returns whether providers of that dialect offer calls of this kind. Embeddings and audio exist only in OpenAI's formats. Images have their own
- * adapters.
+ * Returns whether providers of that dialect offer calls of this kind. Embeddings, audio, rankings and moderations exist only beside OpenAI's format.
+ * Images have their own adapters.
  */
-export function speaksKind(id: DialectId, kind: 'chat' | 'embedding' | 'image' | 'transcription' | 'speech'): boolean {
+export function speaksKind(id: DialectId, kind: 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'rerank' | 'moderation'): boolean {
   return kind === 'chat' || kind === 'image' || id === 'openai'
 }

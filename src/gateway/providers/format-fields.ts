@@ -70,6 +70,12 @@ export const chatFields: FieldRules = new Map<string, FieldRule>([
 /** Fields of OpenAI embeddings. `input_type`, the kind of text, is an addition that many models use. */
 export const embeddingFields: FieldRules = new Map(passing('model', 'input', 'dimensions', 'encoding_format', 'user', 'input_type'))
 
+/** Fields of requests to rank documents. `priority` is missing, because it puts a call before those of others on the operator's account. */
+export const rerankFields: FieldRules = new Map(passing('model', 'query', 'documents', 'top_n', 'return_documents', 'max_tokens_per_doc'))
+
+/** Fields of OpenAI moderations. */
+export const moderationFields: FieldRules = new Map(passing('model', 'input'))
+
 /** Fields of relayed OpenAI responses. The relay sets `store` to false. The gateway has already refused features that the provider stores or runs. */
 export const responsesFields: FieldRules = new Map<string, FieldRule>([
   ...passing('model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tool_calls', 'context_management'),

@@ -13,6 +13,10 @@ export type Quirk = 'no-stream-usage' | 'system-as-user' | 'max-completion-token
 /** How audio is requested from the provider. */
 export type AudioStyleId = 'openai'
 
+/** How documents are ranked by the provider. `jina` is also the form of vLLM and llama.cpp, `tei` that of Text Embeddings Inference. */
+export const rerankStyleIds = ['cohere', 'jina', 'voyage', 'tei'] as const
+export type RerankStyleId = (typeof rerankStyleIds)[number]
+
 /** One upstream provider: a row of catalog/providers.json or of the operator's file, together with settings from the environment. */
 export interface Provider {
   readonly id: string
@@ -53,6 +57,10 @@ export interface Provider {
   readonly keyCheckPath?: string
   /** How audio is requested from the provider. The default is `openai`. */
   readonly audioStyle?: AudioStyleId
+  /** How documents are ranked by the provider. The default is Cohere's way. */
+  readonly rerankStyle?: RerankStyleId
+  /** The path of the call that ranks documents, relative to `baseUrl`. The default is `rerank`. */
+  readonly rerankPath?: string
   /** How long the provider keeps the beginning of a prompt in its cache, in seconds. When it is left out, five minutes. */
   readonly cacheTtlSeconds?: number
   /** The environment variable of the platform's key. The default is `<PROVIDER>_API_KEY`. */

@@ -19,7 +19,7 @@ export interface Attempt {
 }
 
 /** The kind of inference that a call asks for. */
-export type ServedKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech'
+export type ServedKind = 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'rerank' | 'moderation'
 
 /** Abilities that a model needs for a request. */
 export interface Needs {

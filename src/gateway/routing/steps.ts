@@ -37,6 +37,8 @@ const endpoints: Readonly<Record<ServedKind, string>> = {
   image: '/v1/images/generations',
   transcription: '/v1/audio/transcriptions',
   speech: '/v1/audio/speech',
+  rerank: '/v1/rerank',
+  moderation: '/v1/moderations',
 }
 
 /** Returns a sentence that says where a model of this kind is called. */

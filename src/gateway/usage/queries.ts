@@ -42,6 +42,8 @@ export const insertEvents = statement<
     runAgentIds: readonly (number | null)[],
     tags: readonly (string | null)[],
     runParts: readonly (boolean | null)[],
+    searches: readonly number[],
+    saved: readonly (bigint | null)[],
   ],
   { count: bigint; ids: readonly string[] | null }
 >(
@@ -49,11 +51,11 @@ export const insertEvents = statement<
   `with inserted as (insert into usage_events (day, id, at, request_id, org_id, user_id, key_id, workspace_id, agent_id, agent_label, kind, model, provider, residency,
      streamed, byok, status, outcome, prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, estimated, value_uinr, cost_uinr, latency_ms, first_byte_ms,
      cache_write_tokens, images, audio_seconds, characters, tried, run_id, run_agent_id,
-     tags, run_part)
+     tags, run_part, searches, saved_uinr)
    select * from unnest($1::date[], $2::uuid[], $3::timestamptz[], $4::text[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::text[], $11::text[],
      $12::text[], $13::text[], $14::text[], $15::boolean[], $16::boolean[], $17::int[], $18::text[], $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[],
      $23::boolean[], $24::bigint[], $25::bigint[], $26::int[], $27::int[], $28::bigint[], $29::int[], $30::int[], $31::bigint[], $32::text[], $33::text[], $34::int[],
-     $35::text[], $36::boolean[])
+     $35::text[], $36::boolean[], $37::int[], $38::bigint[])
    on conflict (day, id) do nothing
    returning id)
    select count(*) as "count", case when count(*) < cardinality($2::uuid[]) then array_agg(id::text) end as "ids" from inserted`,

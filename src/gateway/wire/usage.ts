@@ -42,6 +42,8 @@ export interface MediaUsage {
   readonly audioSeconds: number
   /** Characters of text that were turned into speech. */
   readonly characters: number
+  /** Searches of a ranking: each is one query with at most 100 documents. Left out: none. */
+  readonly searches?: number
 }
 
 export const noUsage: TokenUsage = Object.freeze({ promptTokens: 0, completionTokens: 0, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 })

@@ -21,6 +21,7 @@ const catalogEntry = z.looseObject({
     outputINRPerMtok: z.number(),
     inrPerMinute: z.number().nullish(),
     inrPerMillionCharacters: z.number().nullish(),
+    inrPerThousandSearches: z.number().nullish(),
   }),
   routes: z.array(z.looseObject({ provider: z.string(), available: z.boolean(), configured: z.boolean() })),
 })
@@ -28,7 +29,10 @@ type CatalogEntry = z.output<typeof catalogEntry>
 
 const inputSchema = z.object({
   query: z.string().max(200).optional().describe('Words that the model id must contain.'),
-  kind: z.enum(['chat', 'embedding', 'image', 'transcription', 'speech', 'virtual']).optional().describe('chat and virtual are for the chat tool.'),
+  kind: z
+    .enum(['chat', 'embedding', 'image', 'transcription', 'speech', 'rerank', 'moderation', 'virtual'])
+    .optional()
+    .describe('chat and virtual are for the chat tool.'),
   modality: z.string().optional().describe('text, image, audio, embedding, reasoning …'),
   tools: z.boolean().optional().describe('true: only models that can call functions.'),
   residency: z.enum(['india', 'global']).optional().describe('india: has a route in India.'),

@@ -77,8 +77,16 @@ describe('the data files', () => {
       for (const route of model.routes ?? []) {
         expect(providers.has(route.provider), `${model.id} ${route.provider}`).toBe(true)
         expect(missingPrice(model, route), model.id).toBeNull()
-        const prices = [route.input_inr_per_mtok, route.output_inr_per_mtok, route.inr_per_minute, route.inr_per_million_characters, model.inr_per_image]
-        for (const price of prices) expect(price ?? 1, model.id).toBeGreaterThan(0)
+        const prices = [
+          route.inr_per_thousand_searches,
+          route.input_inr_per_mtok,
+          route.output_inr_per_mtok,
+          route.inr_per_minute,
+          route.inr_per_million_characters,
+          model.inr_per_image,
+        ]
+        // Moderation is free at one vendor.
+        for (const price of prices) expect((price ?? 1) > 0 || model.kind === 'moderation', model.id).toBe(true)
         expect(sources[route.source ?? '']?.text, model.id).toMatch(/estimate|₹96 per US dollar/)
       }
     }

@@ -25,7 +25,7 @@ const addRoute = statement<[orgId: number, day: string, count: number]>(
 /** The part of an assessment that covers each table. A new table needs an entry here and a sentence in retention-posture.ts about its data. */
 const keptIn = new Map(
   Object.entries({
-    content: 'content_log',
+    content: 'content_log reply_cache',
     usage:
       'usage_events usage_events_default usage_days usage_days_by_agent usage_days_by_key usage_days_by_key_model usage_weeks_by_key usage_days_by_caller usage_days_by_member usage_hours_by_caller usage_day_latencies usage_hour_latencies usage_hours usage_anomalies token_counts model_days model_latencies runs run_parts run_days run_ends run_subagents run_subagent_sums refused_calls',
     memory: 'memory_changes memory_intents memory_objects memory_share_members memory_shares memory_usage memory_versions',

@@ -26,6 +26,8 @@ interface Charging {
 }
 
 const messages = [{ role: 'user', content: 'hello' }]
+const ranking = { id: 'r', results: [{ index: 1, relevance_score: 0.5 }], meta: { billed_units: { search_units: 1 } } }
+const moderation = { id: 'm', model: 'x', results: [{ flagged: false, categories: {}, category_scores: {} }] }
 const picture = { data: [{ url: 'https://pictures.example/1.png' }] }
 const sound = { file: { field: 'file', bytes: () => wavOf(1) }, reply: { text: 'hello', usage: { type: 'duration', seconds: 1 } } }
 const rows: readonly Charging[] = [
@@ -42,6 +44,8 @@ const rows: readonly Charging[] = [
     reply: picture,
     file: { field: 'image', bytes: () => pictureOf(8, 8) },
   },
+  { at: '/v1/rerank', model: 'row-rank', alphaOnly: 'row-rank-alpha', body: { query: 'a', documents: ['a', 'b'] }, reply: ranking },
+  { at: '/v1/moderations', model: 'row-moderate', alphaOnly: 'row-moderate-alpha', body: { input: 'hello' }, reply: moderation },
   { at: '/v1/audio/speech', model: 'row-speak', alphaOnly: 'row-speak-alpha', body: { input: 'hello' }, reply: 'sound', replyType: 'audio/mpeg' },
   { at: '/v1/audio/transcriptions', model: 'row-hear', alphaOnly: 'row-hear-alpha', body: {}, ...sound },
 ]
@@ -50,6 +54,8 @@ const price = { source: 'test', as_of: '2026-01-01' }
 const models = () =>
   [
     ['row-embed', { kind: 'embedding', context_length: 8192, dimensions: 4 }, { input_inr_per_mtok: 10, output_inr_per_mtok: 0, ...price }],
+    ['row-rank', { kind: 'rerank' }, { inr_per_thousand_searches: 192, ...price }],
+    ['row-moderate', { kind: 'moderation' }, { input_inr_per_mtok: 10, ...price }],
     ['row-draw', { kind: 'image', inr_per_image: 3, edits: true }, {}],
     ['row-speak', { kind: 'speech', default_voice: 'v' }, { inr_per_million_characters: 50, ...price }],
     ['row-hear', { kind: 'transcription' }, { inr_per_minute: 0.6, ...price }],

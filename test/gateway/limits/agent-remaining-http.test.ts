@@ -31,6 +31,8 @@ const rows: readonly Governed[] = [
   { at: '/v1/embeddings', body: { model: 'test-embed', input: 'Hello' } },
   { at: '/v1/images/generations', body: { model: 'draw', prompt: 'Hello' }, reply: picture },
   { at: '/v1/images/edits', body: { model: 'draw', prompt: 'Hello' }, reply: picture, file: { field: 'image', bytes: () => pictureOf(8, 8) } },
+  { at: '/v1/rerank', body: { model: 'rank', query: 'a', documents: ['b'] }, reply: { results: [{ index: 0, relevance_score: 1 }] } },
+  { at: '/v1/moderations', body: { model: 'guard', input: 'Hello' }, reply: { id: 'm', results: [{ categories: {} }] } },
   { at: '/v1/audio/speech', body: { model: 'say', input: 'Hello' }, reply: 'sound', replyType: 'audio/mpeg' },
   { at: '/v1/audio/transcriptions', body: { model: 'hear' }, reply: { text: 'hello' }, file: { field: 'file', bytes: () => wavOf(1) } },
 ]

@@ -39,6 +39,8 @@ export const kinds = {
   image: 'Image',
   transcription: 'Transcription',
   speech: 'Speech',
+  rerank: 'Ranking',
+  moderation: 'Moderation',
 } as const
 export type Kind = keyof typeof kinds
 export const kindNames = Object.keys(kinds) as readonly Kind[]

@@ -37,6 +37,8 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
     ...(entry.fields === undefined ? {} : { fields: new Set(entry.fields) }),
     ...(entry.files === undefined ? {} : { files: entry.files }),
     ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
+    ...(entry.rerank_style === undefined ? {} : { rerankStyle: entry.rerank_style }),
+    ...(entry.rerank_path === undefined ? {} : { rerankPath: entry.rerank_path }),
     ...(entry.models_path === undefined ? {} : { modelsPath: entry.models_path }),
     ...(entry.key_check_path === undefined ? {} : { keyCheckPath: entry.key_check_path }),
     ...cacheTtlOf(entry.cache_ttl_seconds),
@@ -89,6 +91,8 @@ const defaultModalities: Readonly<Record<Exclude<ModelKind, 'virtual'>, readonly
   image: ['image'],
   transcription: ['audio'],
   speech: ['audio'],
+  rerank: ['text'],
+  moderation: ['text'],
 }
 
 const withReasoning = (modalities: readonly string[], reasoning: boolean): readonly string[] =>
@@ -172,6 +176,7 @@ function toPrice(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
     ...tokenPrices(entry),
     uinrPerImage: model.kind === 'image' ? uinrFromInr(entry.inr_per_image ?? model.inr_per_image ?? 0) : 0n,
     ...(entry.inr_per_image_most === undefined ? {} : { uinrPerImageMost: uinrFromInr(entry.inr_per_image_most) }),
+    ...(entry.inr_per_thousand_searches === undefined ? {} : { uinrPerMillionSearches: uinrFromInr(entry.inr_per_thousand_searches) * 1000n }),
     ...(entry.inr_per_input_image === undefined ? {} : { uinrPerInputImage: uinrFromInr(entry.inr_per_input_image) }),
     ...(model.kind === 'image' && picksQuality(model, entry, provider) ? { picksQuality: true } : {}),
     source: source?.text ?? entry.source ?? 'operator file',

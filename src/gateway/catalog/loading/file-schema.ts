@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { imageStyleIds } from '../../providers/image-style-ids.ts'
+import { rerankStyleIds } from '../../providers/provider.ts'
 import { rankingsOverride } from '../rankings.ts'
 
 /**
@@ -58,6 +59,11 @@ export const providerEntry = z.strictObject({
     .optional()
     .describe('A GET, relative to base_url, that only a valid key may make. For providers whose list of models needs no key.'),
   image_style: z.enum(imageStyleIds).optional().describe('How its images are asked for. Default: openai.'),
+  rerank_style: z
+    .enum(rerankStyleIds)
+    .optional()
+    .describe('How it ranks documents. jina is also the form of vLLM and llama.cpp, tei that of Text Embeddings Inference. Default: cohere.'),
+  rerank_path: relativePath.optional().describe('Where it ranks documents, relative to base_url. Default: rerank.'),
   forwards: z
     .literal('all')
     .optional()
@@ -133,6 +139,9 @@ export const routeEntry = z.strictObject({
     .describe('Images: ₹ per image that comes with a request to be edited. Default: it is in the price of those that are delivered.'),
   inr_per_minute: inr.optional().describe('Transcription: ₹ per minute of audio, counted by the second.'),
   inr_per_million_characters: inr.optional().describe('Speech: ₹ per million input characters.'),
+  inr_per_thousand_searches: inr
+    .optional()
+    .describe('Rerank: ₹ per thousand searches of at most 100 documents. Leave it out where the provider bills tokens, and give input_inr_per_mtok.'),
   residency: residency.optional().describe("Default: the provider's."),
   byok_only: z.boolean().optional().describe("Never served on the platform's key."),
   context_length: tokens.optional().describe("Context window of this route. Default: the model's."),
@@ -145,7 +154,7 @@ export const routeEntry = z.strictObject({
 /** One model with the routes that serve it. */
 export const modelEntry = z.strictObject({
   id: id.describe('What callers send as `model`.'),
-  kind: z.enum(['chat', 'embedding', 'image', 'transcription', 'speech']).optional().describe('Default: chat.'),
+  kind: z.enum(['chat', 'embedding', 'image', 'transcription', 'speech', 'rerank', 'moderation']).optional().describe('Default: chat.'),
   owned_by: z.string().min(1).max(128).optional().describe('Default: operator.'),
   languages: words.optional().describe('Language tags. Default: en.'),
   context_length: tokens.optional(),

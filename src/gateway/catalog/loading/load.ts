@@ -178,6 +178,8 @@ function checkOperatorFile(operator: Operator, providers: readonly ProviderEntry
         throw wrong(`${place}.provider`, `"${route.provider}" speaks ${dialect}, which has no ${model.kind} API here`)
       const missing = missingPrice(model, route)
       if (missing) throw wrong(`${place}.${missing}`, 'expected a price in ₹ (0 is a price)')
+      if (route.inr_per_thousand_searches !== undefined && route.input_inr_per_mtok !== undefined)
+        throw wrong(`${place}.input_inr_per_mtok`, 'expected one price: by search or by token')
     }
     if (model.kind === 'image' && model.inr_per_image === undefined) throw wrong(`models[${index}].inr_per_image`, 'expected a price in ₹ (0 is a price)')
   }
@@ -189,7 +191,10 @@ export function missingPrice(model: ModelEntry, route: NonNullable<ModelEntry['r
     case 'chat':
       if (route.input_inr_per_mtok === undefined) return 'input_inr_per_mtok'
       return route.output_inr_per_mtok === undefined ? 'output_inr_per_mtok' : null
+    case 'rerank':
+      return route.inr_per_thousand_searches === undefined && route.input_inr_per_mtok === undefined ? 'inr_per_thousand_searches' : null
     case 'embedding':
+    case 'moderation':
       return route.input_inr_per_mtok === undefined ? 'input_inr_per_mtok' : null
     case 'transcription':
       return route.inr_per_minute === undefined ? 'inr_per_minute' : null

@@ -52,6 +52,14 @@ const sandboxModels: readonly ModelEntry[] = [
   { ...common, id: sandboxImageId, kind: 'image', edits: true, inr_per_image: 2, routes: [{ provider: sandboxId, ...price }] },
   { ...common, id: 'sandbox-audio', kind: 'transcription', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_minute: 1, ...price }] },
   { ...common, id: 'sandbox-speech', kind: 'speech', modalities: ['audio'], routes: [{ provider: sandboxId, inr_per_million_characters: 50, ...price }] },
+  { ...common, id: 'sandbox-rerank', kind: 'rerank', routes: [{ provider: sandboxId, inr_per_thousand_searches: 100, ...price }] },
+  {
+    ...common,
+    id: 'sandbox-moderation',
+    kind: 'moderation',
+    modalities: ['text', 'image'],
+    routes: [{ provider: sandboxId, input_inr_per_mtok: 0, ...price }],
+  },
 ]
 
 /** The ids of the models of the sandbox, also while it is off. */

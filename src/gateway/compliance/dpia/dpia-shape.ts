@@ -15,7 +15,7 @@ const counts = { requests: z.int(), prompt_tokens: z.int(), completion_tokens: z
 
 const openness = z.enum(['open', 'permissive', 'closed', 'unknown']).describe('Of the model, as the catalog says; unknown where it does not.')
 
-const purpose = z.enum(['text generation', 'embeddings', 'image generation', 'transcription', 'speech', 'unknown'])
+const purpose = z.enum(['text generation', 'embeddings', 'image generation', 'transcription', 'speech', 'ranking', 'moderation', 'unknown'])
 
 const agentFigures = { ...counts, residency: mix }
 

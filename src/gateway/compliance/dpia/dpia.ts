@@ -145,6 +145,8 @@ const purposes: Readonly<Record<ModelKind, Purpose>> = {
   image: 'image generation',
   transcription: 'transcription',
   speech: 'speech',
+  rerank: 'ranking',
+  moderation: 'moderation',
   // A model that is no longer in the catalog has this purpose too.
   virtual: 'unknown',
 }

@@ -10,7 +10,7 @@ export function llmsTextOf(bindings: readonly Binding[], baseUrl: string): strin
 > A model gateway for agents: many providers behind the formats of OpenAI (chat completions, responses, embeddings, images, audio) and Anthropic (messages), agent identities with short-lived tokens, monthly budgets in rupees, shared memory, and the same over MCP.
 
 - Base URL for OpenAI SDKs: ${baseUrl}/v1; for the SDK of Anthropic and Claude Code: ${baseUrl} (they add /v1/messages)
-- Models: ids of ${baseUrl}/v1/models, or auto, auto:cheapest, auto:fastest, auto:best, auto:code, auto:reasoning, auto:vision and the like. While no provider is configured: sandbox-chat, sandbox-reasoning, sandbox-vision, sandbox-embed, sandbox-image, sandbox-audio, sandbox-speech
+- Models: ids of ${baseUrl}/v1/models, or auto, auto:cheapest, auto:fastest, auto:best, auto:code, auto:reasoning, auto:vision and the like. While no provider is configured: sandbox-chat, sandbox-reasoning, sandbox-vision, sandbox-embed, sandbox-image, sandbox-audio, sandbox-speech, sandbox-rerank, sandbox-moderation
 - Images to edit and recordings are sent as multipart/form-data; everything else is JSON
 - Credential: \`Authorization: Bearer <API key br-… or agent token>\`
 - Paths below /me take the cookie br_session of a signed-in person (${baseUrl}/auth); an agent token may read them, an API key may not

@@ -1,3 +1,4 @@
+import type { CacheRequest } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
 
 /** The request header that lets a client repeat a call with a charge, so that the call is performed only once. */
@@ -30,6 +31,35 @@ export function conversationOf(headers: Readonly<Record<string, string | string[
     return typeof subAgent === 'string' && conversationShape.test(subAgent) ? `${id} ${subAgent}` : id
   }
   return undefined
+}
+
+/** The request header that asks for the reply cache. */
+export const cacheHeader = 'x-br-cache'
+const cacheTtlHeader = 'x-br-cache-ttl'
+const cacheIncludeHeader = 'x-br-cache-include'
+
+/** How long a reply is kept when the request does not say. */
+const cacheTtlDefaultSeconds = 300
+const cacheTtlMaxSeconds = 86_400
+const cacheIncludes = ['tools', 'sampled'] as const
+
+/** Returns what a request asks of the reply cache. Undefined without the header, which is nearly every request, and for `off`. Throws `bad_request`. */
+export function cacheOf(headers: Readonly<Record<string, string | string[] | undefined>>): CacheRequest | undefined {
+  const mode = headers[cacheHeader]
+  if (mode === undefined || mode === '' || mode === 'off') return undefined
+  if (mode !== 'use' && mode !== 'refresh') throw fail('bad_request', { message: 'x-br-cache must be use, refresh or off.' })
+  const ttl = headers[cacheTtlHeader]
+  const ttlSeconds = ttl === undefined ? cacheTtlDefaultSeconds : typeof ttl === 'string' && /^\d{1,5}$/.test(ttl) ? Number(ttl) : 0
+  if (ttlSeconds < 1 || ttlSeconds > cacheTtlMaxSeconds)
+    throw fail('bad_request', { message: `x-br-cache-ttl must be a whole number of seconds from 1 to ${cacheTtlMaxSeconds}.` })
+  const include = String(headers[cacheIncludeHeader] ?? '')
+  const names = include
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  if (!names.every(name => cacheIncludes.some(known => known === name)))
+    throw fail('bad_request', { message: `x-br-cache-include takes ${cacheIncludes.join(' and ')}, separated by a comma.` })
+  return { mode, ttlSeconds, lets: { tools: names.includes('tools'), sampled: names.includes('sampled') } }
 }
 
 /** The request header that names an agent. */

@@ -39,6 +39,7 @@ import { inferenceEndpoints } from '../../inference/endpoints/endpoints.ts'
 import { imageEndpoints } from '../../inference/endpoints/image-endpoints.ts'
 import { messagesEndpoints } from '../../inference/endpoints/messages-endpoints.ts'
 import { responsesEndpoints } from '../../inference/endpoints/responses-endpoints.ts'
+import { scoreEndpoints } from '../../inference/endpoints/score-endpoints.ts'
 import { keyEndpoints } from '../../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../../limits/endpoints.ts'
 import { operatorEndpoints } from '../../operator/operator-endpoints.ts'
@@ -72,6 +73,7 @@ export const endpointTable = {
   ...messagesEndpoints,
   ...imageEndpoints,
   ...audioEndpoints,
+  ...scoreEndpoints,
   ...catalogEndpoints,
   ...modelStatsEndpoints,
   ...priceEndpoints,

@@ -18,7 +18,7 @@ import { parseFormBody } from '../oauth-wire.ts'
 import { writeError, writeReply } from '../replies/reply-writer.ts'
 import { translate } from '../translate.ts'
 import type { ActCall } from './audited-actions.ts'
-import { agentIdHeader, agentLabelOf, conversationOf, idempotencyHeader, idempotencyKeyOf } from './call-context.ts'
+import { agentIdHeader, agentLabelOf, cacheOf, conversationOf, idempotencyHeader, idempotencyKeyOf } from './call-context.ts'
 import { handleRow, type ParsedInput, type RowRun, refusalOf } from './run-row.ts'
 import { parseInput } from './validate.ts'
 
@@ -147,6 +147,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
       clientIp: () => deps.clientIp(request),
       conversation: isInference ? conversationOf(request.headers) : undefined,
       idempotencyKey,
+      replyCache: isInference ? cacheOf(request.headers) : undefined,
       path: idempotencyKey === undefined ? undefined : binding.at,
       trace,
       holdStream: isInference && principal !== null ? () => this.#holdStream(principal.orgId) : undefined,

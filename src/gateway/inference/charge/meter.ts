@@ -482,6 +482,7 @@ export class Meter {
       images: tokens.media?.images ?? 0,
       audioSeconds: tokens.media?.audioSeconds ?? 0,
       characters: tokens.media?.characters ?? 0,
+      ...(tokens.media?.searches === undefined ? {} : { searches: tokens.media.searches }),
       estimated,
       valueUinr,
       costUinr: this.#isFree(attempt) ? 0n : valueUinr,

@@ -50,6 +50,7 @@ function priceAt(price: RoutePrice, tokens: TokenUsage): bigint {
     parts.push({ units: media.images, uinrPerMtok: perImage * 1_000_000n })
     const inputs = media.images > 0 ? (media.inputs ?? 0) : 0
     if (inputs > 0) parts.push({ units: inputs, uinrPerMtok: (price.uinrPerInputImage ?? 0n) * 1_000_000n })
+    if (media.searches !== undefined) parts.push({ units: media.searches, uinrPerMtok: price.uinrPerMillionSearches ?? 0n })
     parts.push({ units: media.audioSeconds + media.characters, uinrPerMtok: price.inputUinrPerMtok })
   }
   return priceUnits(parts)

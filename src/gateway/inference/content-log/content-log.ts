@@ -37,7 +37,8 @@ const batchMaxBytes = 1024 * 1024
 const deletedAtOnce = 1000
 /** The most organisations that are named after one flush. */
 const namedMax = 20
-const windowClosed = 'content_window_closed'
+/** The kind of news that an organisation has closed its window. The ref is its id. */
+export const windowClosed = 'content_window_closed'
 const dayMs = 24 * 3600_000
 
 /**

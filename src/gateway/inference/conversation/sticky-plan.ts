@@ -49,9 +49,20 @@ export function stickyPlan(asked: PlannedCall, request: ResolveRequest, deps: In
 }
 
 const withoutSticky = (request: ResolveRequest, isTrial: boolean | undefined, deps: InferenceDeps): StickyPlan => ({
-  plan: resolveAsPaid(isTrial, request, deps.resolve),
+  plan: ofOneVendor(resolveAsPaid(isTrial, request, deps.resolve), request),
   sticky: null,
 })
+
+/**
+ * Returns the plan of a moderation with the attempts of one vendor: the first one in the catalog that the call may use, whatever its price and state.
+ * Vendors have other categories, so calls never change their vendor by themselves. A chain is the decision of the person who wrote it. Other plans are unchanged.
+ */
+export function ofOneVendor(plan: Plan, { kind, fields, org }: ResolveRequest): Plan {
+  if (kind !== 'moderation' || fields.fallbacks !== null || org.chains.has(plan.model.id)) return plan
+  const placeOf = ({ route }: Plan['attempts'][number]): number => plan.model.routes.findIndex(({ provider }) => provider.id === route.provider.id)
+  const [first] = plan.attempts.toSorted((a, b) => placeOf(a) - placeOf(b))
+  return { ...plan, attempts: plan.attempts.filter(({ route }) => route.provider.id === first?.route.provider.id) }
+}
 
 /** Returns true for a plan with several routes, of which one has a cache that is worth staying for. */
 const canStay = ({ attempts }: Plan): boolean =>

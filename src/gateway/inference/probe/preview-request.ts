@@ -10,6 +10,7 @@ import { embeddingsKind } from '../kinds/embeddings.ts'
 import type { Kind } from '../kinds/kind.ts'
 import { speechKind } from '../kinds/media/audio.ts'
 import { imagesRequest } from '../kinds/media/images-request.ts'
+import { moderationKind, rerankKind } from '../kinds/media/scores.ts'
 import { messagesKind } from '../kinds/messages.ts'
 import { type ParsedRequest, routedTokensOf } from '../kinds/request.ts'
 import { responsesKind } from '../kinds/responses.ts'
@@ -22,14 +23,14 @@ export interface PreviewRequest {
   checkFor(first: Attempt): void
 }
 
-type Shape = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'edit' | 'speech' | 'transcription'
+type Shape = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'edit' | 'speech' | 'transcription' | 'rerank' | 'moderation'
 
 /**
  * Reads a body as the call that it looks like.
  *
  * A body with `messages` is a messages call when it has anything that only the messages API has: `system`, its content blocks, or tools with
  * `input_schema`. Any other body with `messages` is a chat call. A body with an image model or `prompt` is an image call, and an edit when it
- * has `image`. For other bodies the kind of the model decides; `input` is for embeddings, speech or responses.
+ * has `image`. A body with `query` and `documents` is a ranking. For other bodies the kind of the model decides; `input` is for embeddings, speech or responses.
  *
  * Missing parts that the call needs (messages, input, prompt, recording) count as empty. Throws the errors of the call for this body.
  */
@@ -43,6 +44,10 @@ export function previewRequestOf(body: Body, catalog: CatalogSnapshot, serviceId
       return parsedBy(embeddingsKind, { ...body, input: body['input'] ?? '' })
     case 'speech':
       return parsedBy(speechKind, { voice: 'alloy', ...body, input: body['input'] ?? ' ' })
+    case 'rerank':
+      return parsedBy(rerankKind, { ...body, query: body['query'] ?? '.', documents: body['documents'] ?? [''] })
+    case 'moderation':
+      return parsedBy(moderationKind, { ...body, input: body['input'] ?? '' })
     case 'image':
       return of('image', imagesRequest(bytesOf({ ...body, prompt: body['prompt'] ?? ' ' }), serviceId))
     case 'edit':
@@ -59,6 +64,8 @@ function shapeOf(body: Body, model: Model | undefined): Shape {
   if (messages !== undefined) return isMessagesApi(body) ? 'messages' : 'chat'
   if (model?.kind === 'transcription' || body['file'] !== undefined) return 'transcription'
   if (model?.kind === 'speech' || (input !== undefined && body['voice'] !== undefined)) return 'speech'
+  if (model?.kind === 'rerank' || (body['query'] !== undefined && body['documents'] !== undefined)) return 'rerank'
+  if (model?.kind === 'moderation') return 'moderation'
   if (model?.kind === 'embedding') return 'embeddings'
   if (model?.kind === 'image' || prompt !== undefined) return image === undefined ? 'image' : 'edit'
   return input === undefined ? 'chat' : 'responses'

@@ -1,16 +1,10 @@
 /** The headers that every reply after admission has, also errors. */
 import { fail, GatewayError } from '../../../platform/errors.ts'
-import { inrTextOf } from '../../../platform/values/money.ts'
-import { noteRun } from '../../usage/runs/entry/run-headers.ts'
-import { brHeader } from '../../wire/response-headers.ts'
 import type { Meter } from '../charge/meter.ts'
+import { noteLeft } from './left-headers.ts'
 
-/** Adds the headers that every reply after admission has: the agent's remaining budget, the run of the call and what its caps leave. */
-export function noteKnown(headers: Record<string, string>, meter: Meter): void {
-  const left = meter.left.agentRemainingUinr
-  if (left !== null) headers[brHeader.budgetRemainingInr] = inrTextOf(left)
-  if (meter.runId !== null) noteRun(headers, meter.runId, meter.left)
-}
+/** Adds the headers that every reply after admission has. */
+export const noteKnown = (headers: Record<string, string>, { left, runId }: Meter): void => noteLeft(headers, left, runId)
 
 /** Returns these headers for replies without the other x-br-* headers. */
 export function knownOf(meter: Meter): Record<string, string> {

@@ -69,6 +69,11 @@ export interface AdmissionRequest {
    * key's daily limit. Absent means false.
    */
   readonly isTool?: boolean
+  /**
+   * True for a call that a stored reply serves. It takes a unit of every limit of calls. It costs nothing, so no budget, balance or limit of tokens binds it.
+   * Absent means false.
+   */
+  readonly isCached?: boolean
   /** The most that the dearest route on the prepaid balance may cost at first. Null or absent when no route debits the balance. */
   readonly debitUinr?: bigint | null
 }

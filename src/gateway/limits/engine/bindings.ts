@@ -47,6 +47,8 @@ export interface Binding {
    * there.
    */
   readonly counters: readonly Counter[]
+  /** The counters of amounts that do not bind the call and that its reply shows. Absent when all bind it. */
+  readonly shown?: readonly Counter[]
   readonly charge: Charge
 }
 
@@ -116,9 +118,13 @@ export class Bindings {
     if (dailyLimit !== null) counters.push(this.#limited({ orgId: principal.orgId, scope: 'key', scopeId: String(principal.keyId) }, dailyLimit, nowMs))
     // No organisation has a negative id, so this counter belongs to no organisation but to a person.
     if (trial !== null) counters.push(this.#limited({ orgId: trial.founder, scope: 'org', scopeId: trialScopeId }, trial.callsMost, nowMs))
+    // A stored reply costs nothing, so no amount binds it.
+    const amounts: Counter[] = request.isCached === true ? [] : counters
     const { run = null } = request
     const isRunPart = request.isRunPart === true
-    if (run !== null) counters.push(...runCountersOf(this.#counters, principal.orgId, run, nowMs, isRunPart))
+    if (run !== null)
+      for (const counter of runCountersOf(this.#counters, principal.orgId, run, nowMs, isRunPart))
+        (counter.metric === 'run_calls' ? counters : amounts).push(counter)
     const zones = entries.find(({ ref }) => ref.scope === 'org')?.zones ?? defaultZones
     const periods: PeriodRef[] = []
     const isByMinute = toolRates.some(({ metric }) => metric === 'rpm')
@@ -127,7 +133,7 @@ export class Bindings {
       for (const cap of entry.caps) {
         const window = this.#calendar.windowAt(zones, cap.period, nowMs)
         const counter = this.#budgeted(entry.ref, cap, window, nowMs)
-        counters.push(counter)
+        amounts.push(counter)
         if (counter.metric === 'budget') periods.push([entry.ref.scope, entry.ref.scopeId, window.name, cap.period === 'ever' ? null : window.endsAtMs])
         if (window.endsAtMs < endsAtMs) endsAtMs = window.endsAtMs
       }
@@ -152,6 +158,7 @@ export class Bindings {
       validUntilMs: endsAtMs,
       entries,
       counters,
+      ...(amounts === counters ? {} : { shown: amounts }),
       charge: {
         orgId: principal.orgId,
         month: istMonth(nowMs),
@@ -202,12 +209,13 @@ const isPlain = (request: AdmissionRequest): boolean =>
   (request.teamId ?? null) === null &&
   !isPrepaid(request) &&
   request.isFree !== true &&
-  request.isTool !== true
+  request.isTool !== true &&
+  request.isCached !== true
 
 const isPrepaid = ({ debitUinr }: AdmissionRequest): boolean => debitUinr !== undefined && debitUinr !== null
 
 function callerKey(request: AdmissionRequest): string {
   const { principal, agentId, agentAncestorIds } = request
   const ancestors = agentAncestorIds.length === 0 ? '' : agentAncestorIds.join('.')
-  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}${request.isFree === true ? '|free' : ''}${request.isTool === true ? '|tool' : ''}${request.run ? `|run${request.run.number}${request.isRunPart === true ? 'part' : ''}` : ''}`
+  return `${principal.keyId}|${agentId ?? ''}|${ancestors}|${principal.workspaceId ?? ''}|${principal.userId ?? ''}|${request.teamId ?? ''}${isPrepaid(request) ? '|prepaid' : ''}${request.isFree === true ? '|free' : ''}${request.isTool === true ? '|tool' : ''}${request.isCached === true ? '|cached' : ''}${request.run ? `|run${request.run.number}${request.isRunPart === true ? 'part' : ''}` : ''}`
 }

@@ -37,6 +37,8 @@ interface Hold {
   readonly charge: Charge
   /** The `capsVersion` at the time when the counters were found. */
   readonly capsVersion: number
+  /** The counters whose rest the reply shows. */
+  readonly shown: readonly Counter[]
   /** True when a limit of tokens a minute is among the counters. */
   readonly countsTokens: boolean
   /** True when caps of a run are among the counters. */
@@ -49,6 +51,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   readonly admittedAtMs: number
   readonly #tools: PermitTools<E>
   readonly #counters: readonly Counter[]
+  readonly #shown: readonly Counter[]
   readonly #amounts: bigint[]
   readonly #charge: Charge
   readonly balanceLeftUinr: bigint | null
@@ -68,6 +71,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.admittedAtMs = admittedAtMs
     this.#heldUinr = heldUinr
     this.#counters = hold.counters
+    this.#shown = hold.shown
     this.#amounts = [...hold.amounts]
     this.#charge = hold.charge
     this.balanceLeftUinr = balanceLeftOf(hold)
@@ -96,11 +100,11 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
   }
 
   get agentRemainingUinr(): bigint | null {
-    return agentRemainingOf(this.#counters)
+    return agentRemainingOf(this.#shown)
   }
 
   get runRemainingUinr(): bigint | null {
-    return runRemainingOf(this.#counters)
+    return runRemainingOf(this.#shown)
   }
 
   get runCallsRemaining(): bigint | null {

@@ -1,5 +1,5 @@
 import { assertNever } from '../../../platform/values/assert.ts'
-import type { Route } from '../../catalog/model.ts'
+import { comparablePrice, type Route } from '../../catalog/model.ts'
 import type { OptimizeMode, RouterFields } from '../../wire/chat/router-fields.ts'
 import type { Measurements } from '../circuits/route-health.ts'
 import { tieOrder } from '../sticky/tie-order.ts'
@@ -51,7 +51,7 @@ export function rank(routes: readonly Route[], factsOf: (route: Route) => RouteF
 }
 
 /** Returns input price plus output price, in micro-rupees per million tokens of each. */
-export const priceOf = (route: Route): number => Number(route.price.inputUinrPerMtok + route.price.outputUinrPerMtok)
+export const priceOf = (route: Route): number => Number(comparablePrice(route.price))
 
 function compare(a: Score, b: Score): number {
   for (const [index, value] of a.entries()) {

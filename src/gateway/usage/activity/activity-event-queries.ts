@@ -37,6 +37,8 @@ export interface EventRow {
   readonly runId: string | null
   /** A JSON object of strings. Null: none. */
   readonly tags: string | null
+  /** Null: a provider served the call. */
+  readonly savedUinr: bigint | null
 }
 
 /** What a call has in addition to a row of the list. */
@@ -48,6 +50,7 @@ export interface CallRow extends EventRow {
   readonly images: number
   readonly audioSeconds: number
   readonly characters: bigint
+  readonly searches: number
   /** The attempts that failed, as `tried-routes.ts` writes them. */
   readonly tried: string | null
 }
@@ -57,7 +60,7 @@ const columns = `e.day as "day", e.id as "id", e.at as "at", e.request_id as "re
      e.latency_ms as "latencyMs", e.first_byte_ms as "firstByteMs", e.prompt_tokens as "promptTokens", e.completion_tokens as "completionTokens",
      e.cached_tokens as "cachedTokens", e.cost_uinr as "costUinr", e.value_uinr as "valueUinr", e.key_id as "keyId", k.name as "keyName",
      e.agent_id as "agentId", a.name as "agentName", case when e.agent_id is null then e.agent_label end as "agentLabel", e.user_id as "userId",
-     e.workspace_id as "workspaceId", e.run_id as "runId", e.tags as "tags"`
+     e.workspace_id as "workspaceId", e.run_id as "runId", e.tags as "tags", e.saved_uinr as "savedUinr"`
 const names = `left join api_keys k on k.org_id = $1::int and k.id = e.key_id left join agents a on a.org_id = $1::int and a.id = e.agent_id`
 
 /**
@@ -125,7 +128,7 @@ export const listEventsOfRequest = statement<[orgId: number, from: string, to: s
 export const findCalls = statement<[orgId: number, requestId: string, limit: number], CallRow>(
   'usage.find_calls',
   `select ${columns}, u.name as "memberName", w.name as "workspaceName", e.cache_write_tokens as "cacheWriteTokens", e.reasoning_tokens as "reasoningTokens",
-     e.images as "images", e.audio_seconds as "audioSeconds", e.characters as "characters", e.tried as "tried"
+     e.images as "images", e.audio_seconds as "audioSeconds", e.characters as "characters", e.searches as "searches", e.tried as "tried"
    from usage_events e ${names} left join org_members m on m.org_id = $1::int and m.user_id = e.user_id left join users u on u.id = m.user_id
      left join workspaces w on w.org_id = $1::int and w.id = e.workspace_id
    where e.org_id = $1::int and e.request_id = $2::text order by e.day, e.id limit $3::int`,

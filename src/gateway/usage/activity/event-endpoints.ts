@@ -13,7 +13,7 @@ const pageMax = 200
 const pageDefault = 50
 
 const outcomes = ['ok', 'failed', 'client_gone', 'upstream_broke', 'cut', 'interrupted'] as const
-const kinds = ['chat', 'messages', 'responses', 'embeddings', 'image', 'transcription', 'speech', 'tool'] as const
+const kinds = ['chat', 'messages', 'responses', 'embeddings', 'image', 'transcription', 'speech', 'rerank', 'moderation', 'tool'] as const
 
 const event = z.object({
   id: z.string(),
@@ -45,6 +45,8 @@ const event = z.object({
   workspace_id: z.int().nullable(),
   run_id: z.string().nullable().describe('The run that the call names.'),
   tags: z.record(z.string(), z.string()).describe('Of x-br-tags.'),
+  cached: z.boolean().describe('Whether the reply cache served the call, which then cost nothing.'),
+  saved_inr: z.number().describe('What a provider would have cost, by the price of the call that made the reply.'),
 })
 
 const tagsOf = (text: string | null): Record<string, string> => (text === null ? {} : (parsedObject(text) as Record<string, string> | null)) ?? {}
@@ -80,6 +82,8 @@ function eventView(of: EventRow): z.output<typeof event> {
     workspace_id: of.workspaceId,
     run_id: of.runId,
     tags: tagsOf(of.tags),
+    cached: of.savedUinr !== null,
+    saved_inr: inrFromUinr(of.savedUinr ?? 0n),
   }
 }
 
@@ -101,6 +105,7 @@ const wholeCall = event.extend({
   images: z.int(),
   audio_seconds: z.int(),
   characters: z.int().describe('Spoken characters.'),
+  searches: z.int().describe('Rankings of at most 100 documents, as the provider counts them.'),
   routes: z.array(route).describe('The attempts in order. Of calls of earlier versions, only the last.'),
 })
 
@@ -113,6 +118,7 @@ const callView = (of: CallRow): z.output<typeof wholeCall> => ({
   images: of.images,
   audio_seconds: of.audioSeconds,
   characters: Number(of.characters),
+  searches: of.searches,
   routes: [...routesOf(of)],
 })
 

@@ -47,6 +47,8 @@ export async function insertUsageEvents(tx: Tx, events: readonly UsageEvent[]): 
     events.map(e => e.runAgentId ?? null),
     events.map(e => e.tags ?? null),
     events.map(e => e.runPart ?? null),
+    events.map(e => intOf(e.searches)),
+    events.map(e => e.savedUinr ?? null),
   )
   return inserted === BigInt(events.length) ? events.map(e => e.id) : (ids ?? [])
 }

@@ -14,7 +14,7 @@
  * | 152 … | request id, in UTF-8 |
  * | after it, with the bit `tried` | the length of the attempts that failed, uint16, and these attempts, in UTF-8 |
  * | after it, with the bit `run` | the agent of the run, float64 with NaN for null; the length of the run's id, uint16, and the id, in UTF-8 |
- * | after it, with the bit `more` | the length of a JSON object, uint16, and this object, in UTF-8: the sub-agent, the part of a panel, the tags |
+ * | after it, with the bit `more` | the length of a JSON object, uint16, and this object, in UTF-8: the sub-agent, the part of a panel, the tags, the searches, what a stored reply has saved |
  */
 import type { Outcome, RunOfCall, UsageEvent } from './record.ts'
 import { triedMaxChars } from './tried-routes.ts'
@@ -40,7 +40,7 @@ const int64Max = 2n ** 63n - 1n
 
 /** The codec of usage events for the journal. */
 export const usageEventCodec = {
-  bigFields: ['valueUinr', 'costUinr'],
+  bigFields: ['valueUinr', 'costUinr', 'savedUinr'],
   bytesMax: requestIdAt + requestIdMaxBytes + 2 + triedMaxBytes + 10 + runMaxBytes + 2 + moreMaxBytes,
   factsOf,
   haveSameFacts,
@@ -119,8 +119,9 @@ function write(event: UsageEvent, bytes: Buffer, view: DataView, at: number): nu
 }
 
 /** Returns the rare fields of an event as JSON. Null when it has none. */
-function moreOf({ runSubagent, runPart, tags }: UsageEvent): string | null {
-  return runSubagent === undefined && runPart === undefined && tags === undefined ? null : JSON.stringify({ runSubagent, runPart, tags })
+function moreOf({ runSubagent, runPart, tags, searches, savedUinr }: UsageEvent): string | null {
+  const isUsual = runSubagent === undefined && runPart === undefined && tags === undefined && searches === undefined && savedUinr === undefined
+  return isUsual ? null : JSON.stringify({ runSubagent, runPart, tags, searches, savedUinr: savedUinr?.toString() })
 }
 
 /** Writes a text after its length, and returns the offset after it. */
@@ -171,8 +172,10 @@ function runAt(bytes: Buffer, at: number): RunOfCall {
   return { runAgentId: numberAt(bytes, at), runId: bytes.toString('utf8', textAt, textAt + bytes.readUInt16LE(at + 8)) }
 }
 
-const moreAt = (bytes: Buffer, at: number): Pick<UsageEvent, 'runSubagent' | 'runPart' | 'tags'> =>
-  JSON.parse(bytes.toString('utf8', at + 2, at + 2 + bytes.readUInt16LE(at)))
+function moreAt(bytes: Buffer, at: number): Pick<UsageEvent, 'runSubagent' | 'runPart' | 'tags' | 'searches' | 'savedUinr'> {
+  const { savedUinr, ...more } = JSON.parse(bytes.toString('utf8', at + 2, at + 2 + bytes.readUInt16LE(at)))
+  return savedUinr === undefined ? more : { ...more, savedUinr: BigInt(savedUinr) }
+}
 
 /** Returns a number, or null for NaN and for infinity, as JSON does. */
 function numberAt(bytes: Buffer, at: number): number | null {

@@ -12,7 +12,7 @@ export type Outcome =
   /** The process died. The outcome is written later, from the journal. */
   | 'interrupted'
 
-export type UsageKind = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool'
+export type UsageKind = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'rerank' | 'moderation' | 'tool'
 
 /** The run of a call. */
 export interface RunOfCall {
@@ -68,10 +68,14 @@ export interface UsageEvent extends Partial<RunOfCall> {
   readonly audioSeconds: number
   /** Number of spoken characters. */
   readonly characters: number
+  /** The billed searches of a ranking. Absent for other calls. */
+  readonly searches?: number
   /** True when the provider sent no usage and the gateway estimated the tokens. */
   readonly estimated: boolean
   readonly valueUinr: bigint
   readonly costUinr: bigint
+  /** What the call would have been worth without the reply cache. Absent for calls that a provider served. Such a call costs nothing. */
+  readonly savedUinr?: bigint
   readonly latencyMs: number
   readonly firstByteMs: number | null
   /** The attempts that failed before the call ended (`tried-routes.ts`). Absent when none failed. */

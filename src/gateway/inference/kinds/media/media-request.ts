@@ -6,13 +6,13 @@ import type { ParsedRequest } from '../request.ts'
 
 const noNeeds: Needs = Object.freeze({ tools: false, vision: false })
 
-/** The common part of requests for images and audio. They count units instead of tokens and have no hub format. */
+/** The common part of requests that have no hub format: images and audio, which count units instead of tokens, rankings and moderations. */
 export abstract class MediaRequest implements ParsedRequest {
   readonly operation = 'chat'
   readonly forwarded = null
   readonly maxTokens = 0
   readonly answers = 1
-  readonly promptTokens = 0
+  readonly promptTokens: number
   readonly needs = noNeeds
   readonly withholdUsage = false
   readonly modelId: string
@@ -22,7 +22,8 @@ export abstract class MediaRequest implements ParsedRequest {
   /** The client's fields without files and router fields. They are kept as the request, and errors must not quote them. */
   readonly #body: Readonly<Record<string, unknown>>
 
-  constructor(modelId: string, fields: RouterFields, body: Readonly<Record<string, unknown>>) {
+  constructor(modelId: string, fields: RouterFields, body: Readonly<Record<string, unknown>>, promptTokens = 0) {
+    this.promptTokens = promptTokens
     this.modelId = modelId
     this.fields = fields
     this.#body = body
@@ -34,7 +35,7 @@ export abstract class MediaRequest implements ParsedRequest {
 
   /** Performers of media never read this. */
   get hub(): HubRequest {
-    throw new Error('a request for images or audio has no chat form')
+    throw new Error('a request of this kind has no chat form')
   }
 
   promptText(): string {

@@ -139,6 +139,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
       counters: binding.counters,
       amounts,
       beyondUinr,
+      shown: binding.shown ?? binding.counters,
       charge: binding.charge,
       capsVersion: binding.version,
       countsTokens: binding.tokens.length > 0,

@@ -15,20 +15,20 @@ export interface TokenCap {
 
 const none: readonly TokenCap[] = []
 
-type Caller = Pick<AdmissionRequest, 'policies' | 'isTool'>
+type Caller = Pick<AdmissionRequest, 'policies' | 'isTool' | 'isCached'>
 
-/** Returns the limits among the policies of a call, in their order. A call of a tool uses no tokens, so no limit binds it. */
-export function tokenCapsOf(orgId: number, { policies, isTool }: Caller): readonly TokenCap[] {
-  if (policies === undefined || policies.length === 0 || isTool === true) return none
+/** Returns the limits among the policies of a call, in their order. A call of a tool, and one that a stored reply serves, uses no tokens, so no limit binds it. */
+export function tokenCapsOf(orgId: number, { policies, isTool, isCached }: Caller): readonly TokenCap[] {
+  if (policies === undefined || policies.length === 0 || isTool === true || isCached === true) return none
   return policies.flatMap(({ owner, ownerId, tpmLimit }) =>
     tpmLimit === null || tpmLimit === undefined ? [] : [{ ref: { orgId, scope: owner, scopeId: String(ownerId) }, ownerId, cap: tpmLimit }],
   )
 }
 
 /** Returns true when the limits are those of the call's policies. Every call runs it, so it allocates nothing. */
-export function areTokenCapsOf(caps: readonly TokenCap[], { policies, isTool }: Caller): boolean {
+export function areTokenCapsOf(caps: readonly TokenCap[], { policies, isTool, isCached }: Caller): boolean {
   let at = 0
-  if (policies !== undefined && policies.length > 0 && isTool !== true) {
+  if (policies !== undefined && policies.length > 0 && isTool !== true && isCached !== true) {
     for (const { owner, ownerId, tpmLimit } of policies) {
       if (tpmLimit === null || tpmLimit === undefined) continue
       const known = caps[at]
