@@ -236,6 +236,7 @@ interface CallParts {
   readonly startedAtMs: number
   readonly entered: EnteredRun | null
   readonly idempotentCall: IdempotentCall | null
+  readonly tags: ReturnType<typeof tagsOf> | null
   readonly trace: CallTrace | undefined
 }
 

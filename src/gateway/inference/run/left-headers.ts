@@ -6,7 +6,7 @@ import { brHeader } from '../../wire/response-headers.ts'
 /** Adds the headers of every reply after admission: the agent's remaining budget, the run of the call and what its caps leave. */
 export function noteLeft(
   headers: Record<string, string>,
-  left: Pick<Permit, 'agentRemainingUinr' | 'runRemainingUinr' | 'runCallsRemaining'>,
+  left: Pick<Permit, 'agentRemainingUinr' | 'runSpentUinr' | 'runRemainingUinr' | 'runCallsRemaining'>,
   runId: string | null,
 ): void {
   const { agentRemainingUinr } = left
