@@ -44,6 +44,16 @@ export interface Operations {
     path: { id: string | number }
     reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; keys: number; member_uids: number[]; ok: true }
   }
+  /** Asks for more budget, or for a higher cap of a run. Its owner, or an owner or admin of the organisation, grants an increase with an end or refuses. One request for each budget and run is open, and each caller makes at most 10 a day. */
+  askForBudget: {
+    body: { scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; amount_inr?: number; calls?: number; reason: string; target_id?: number | string; period?: 'ever' | 'month' | 'week' | 'day'; run_id?: string; agent_id?: number; key_id?: number }
+    reply: { ok: true; request: { id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean } }
+  }
+  /** Asks for more budget, or for a higher cap of a run. Its owner, or an owner or admin of the organisation, grants an increase with an end or refuses. One request for each budget and run is open, and each caller makes at most 10 a day. */
+  askForBudgetConsole: {
+    body: { scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; amount_inr?: number; calls?: number; reason: string; target_id?: number | string; period?: 'ever' | 'month' | 'week' | 'day'; run_id?: string; agent_id?: number; key_id?: number }
+    reply: { ok: true; request: { id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean } }
+  }
   /** The public keys of attestations, all that ever signed, the newest first. */
   attestationKeys: {
     reply: { keys: { kty: 'OKP'; crv: 'Ed25519'; x: string; kid: string; alg: 'EdDSA'; use: 'sig' }[] }
@@ -79,7 +89,7 @@ export interface Operations {
   }
   /** The budgets that apply to this credential, of every period: cap, spent, held by running calls, what is left. */
   budgets: {
-    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number; increase_inr?: number; increase_until?: string; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** Calls a tool of an MCP server. The price is held in the budgets of the caller before, and counts when the call was sent. */
   callTool: {
@@ -110,14 +120,14 @@ export interface Operations {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
     body: { max_cost_inr?: number | null; max_calls?: number | null; max_minutes?: number | null; max_subagents?: number | null }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; ok: true }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; ok: true }
   }
   /** Gives a run caps of its own, which come before those of its agent or key. A run that a cap holds goes on when the cap is higher; its sums stay. Every full key may lower a cap, and those who may loosen the limits of the agent or key may raise it. */
   changeRunConsole: {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
     body: { max_cost_inr?: number | null; max_calls?: number | null; max_minutes?: number | null; max_subagents?: number | null }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; ok: true }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; ok: true }
   }
   /** Changes what is named of a registered server. Its slug stays. An address at another host, port or scheme needs the header again, and ends the approval of its tools. A new address or header is tested first; if the test fails, nothing changes. */
   changeToolServer: {
@@ -266,6 +276,12 @@ export interface Operations {
     body: { name: string; monthly_budget_inr?: number | null; member_uids?: number[] }
     reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; keys: number; member_uids: number[] }
   }
+  /** Grants a request for more budget, or refuses it. A granted amount is added beside the budget or cap and ends at a given time, at the latest with the period. Those who may raise the budget or cap decide. */
+  decideBudgetRequest: {
+    path: { id: string | number }
+    body: { approve: boolean; amount_inr?: number; calls?: number; until?: string }
+    reply: { ok: true; request: { id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean } }
+  }
   /** Declines an invitation permanently. */
   declineInvitation: {
     path: { id: string | number }
@@ -381,13 +397,13 @@ export interface Operations {
   getRun: {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** One run with its sums by model and by agent. Without agent_id and key_id, it is the run of the caller, or the only run with this id. */
   getRunConsole: {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** The messages of one prompt of an MCP server, made now. `_meta` names the server. What they say is untrusted. */
   getServerPrompt: {
@@ -481,6 +497,16 @@ export interface Operations {
     path: { slug: string | number }
     reply: { alerts: ({ id: number; metric: 'error_rate' | 'latency_p95'; threshold: number; channel: 'email' | 'webhook'; target?: string; firing: boolean; firing_since: string | null; last_told_at: string | null; created_at: string; heard: boolean })[] }
   }
+  /** Requests for more budget, the newest first. An agent sees its own, a key those that were made with it, a member their own and those for their agents and keys, and owners and admins all. */
+  listBudgetRequests: {
+    query?: { state?: 'open' | 'all'; run_id?: string; limit?: number; cursor?: string }
+    reply: { requests: ({ id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean })[]; next_cursor: string | null }
+  }
+  /** Requests for more budget, the newest first. An agent sees its own, a key those that were made with it, a member their own and those for their agents and keys, and owners and admins all. */
+  listBudgetRequestsConsole: {
+    query?: { state?: 'open' | 'all'; run_id?: string; limit?: number; cursor?: string }
+    reply: { requests: ({ id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean })[]; next_cursor: string | null }
+  }
   /** The fallback chains of the organisation. */
   listChains: {
     query?: { q?: string; owner?: string; sort?: 'model' | 'updated'; limit?: number; cursor?: string }
@@ -558,13 +584,13 @@ export interface Operations {
   }
   /** The runs of the organisation: calls, tokens and rupees of each job. The runs with the latest calls come first. */
   listRuns: {
-    query?: { agent_id?: number; key_id?: number; from?: string; limit?: number; cursor?: string }
-    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    query?: { agent_id?: number; key_id?: number; from?: string; q?: string; state?: 'active' | 'idle' | 'held' | 'ended'; limit?: number; cursor?: string }
+    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** The runs of the organisation: calls, tokens and rupees of each job. The runs with the latest calls come first. */
   listRunsConsole: {
-    query?: { agent_id?: number; key_id?: number; from?: string; limit?: number; cursor?: string }
-    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    query?: { agent_id?: number; key_id?: number; from?: string; q?: string; state?: 'active' | 'idle' | 'held' | 'ended'; limit?: number; cursor?: string }
+    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** A page of the prompts of one MCP server, read now. */
   listServerPrompts: {
@@ -729,7 +755,7 @@ export interface Operations {
   /** Every budget of the organisation, widest scope first and in it the longest period: cap, spent, held by running calls, what is left. */
   orgBudgets: {
     query?: { limit?: number; cursor?: string; q?: string; state?: 'under' | 'warned' | 'blocked'; scope?: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; owner?: string; sort?: 'scope' | 'cap' }
-    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; increase_inr?: number; increase_until?: string; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** The scopes of this credential. agents/ is open to every key and not listed. A session also gets all its workspaces. */
   paths: {
@@ -1046,7 +1072,7 @@ export interface Operations {
   /** Sets a budget of the organisation, a workspace, member, key or agent for a day, week (from Monday), month or for ever; null clears it. All budgets of a call must have room. */
   setOrgBudget: {
     body: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; target_id?: number | string | null; monthly_budget_inr?: number | null; period?: 'ever' | 'month' | 'week' | 'day'; budget_inr?: number | null; warn_percent?: number[]; strict?: boolean }
-    reply: { ok: true; budget: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string } }
+    reply: { ok: true; budget: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; increase_inr?: number; increase_until?: string; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string } }
   }
   /** Ends the session and clears its cookie. */
   signOut: {
@@ -1193,6 +1219,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   appendMemoryConsole: 'POST /me/memory/append',
   approveTools: 'POST /me/tool-servers/{id}/tools/approve',
   archiveWorkspace: 'DELETE /me/workspaces/{id}',
+  askForBudget: 'POST /v1/me/budget-requests',
+  askForBudgetConsole: 'POST /me/budget-requests',
   attestationKeys: 'GET /.well-known/attestation-keys.json',
   attribute: 'POST /me/attribution',
   audit: 'GET /me/audit',
@@ -1235,6 +1263,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   createTrust: 'POST /me/agent-trust',
   createWebhook: 'POST /me/webhooks',
   createWorkspace: 'POST /me/workspaces',
+  decideBudgetRequest: 'POST /me/budget-requests/{id}',
   declineInvitation: 'POST /me/invitations/{id}/decline',
   deleteAlert: 'DELETE /me/collections/{slug}/alerts/{id}',
   deleteChain: 'DELETE /me/routing/{model}',
@@ -1278,6 +1307,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listAgents: 'GET /v1/me/agents',
   listAgentsConsole: 'GET /me/agents',
   listAlerts: 'GET /me/collections/{slug}/alerts',
+  listBudgetRequests: 'GET /v1/me/budget-requests',
+  listBudgetRequestsConsole: 'GET /me/budget-requests',
   listChains: 'GET /me/routing',
   listCollections: 'GET /me/collections',
   listConsole: 'GET /me/memory/list',

@@ -41,6 +41,7 @@ import { messagesEndpoints } from '../../inference/endpoints/messages-endpoints.
 import { responsesEndpoints } from '../../inference/endpoints/responses-endpoints.ts'
 import { keyEndpoints } from '../../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../../limits/endpoints.ts'
+import { budgetRequestEndpoints } from '../../limits/requests/budget-request-endpoints.ts'
 import { operatorEndpoints } from '../../operator/operator-endpoints.ts'
 import { profileEndpoints } from '../../orgs/accounts/profile-endpoints.ts'
 import { memberEndpoints } from '../../orgs/members/member-endpoints.ts'
@@ -117,6 +118,7 @@ export const endpointTable = {
   ...displayed(activityEndpoints, ['activity']),
   ...displayed(eventEndpoints, ['activityEvents', 'activityCall']),
   ...displayed(limitsEndpoints, ['orgBudgets', 'budgets']),
+  ...budgetRequestEndpoints,
   ...monitorEndpoints,
   ...alertEndpoints,
   ...webhookEndpoints,
