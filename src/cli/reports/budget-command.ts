@@ -49,7 +49,7 @@ function printBudgets(budgets: readonly AgentBudget[]): void {
       spent[at] ?? '',
       held[at] ?? '',
       left[at] ?? '',
-      row.strict ? `${row.state}, strict` : row.state,
+      `${row.state}${row.strict ? ', strict' : ''}${row.increase_inr === undefined ? '' : `, ₹${row.increase_inr} more until ${row.increase_until}`}`,
       row.resets_at ?? 'never',
     ]),
   )

@@ -174,8 +174,14 @@ export class BudgetRequests {
   async #seen(principal: Principal, row: RequestRow): Promise<SeenRequest> {
     const isOver = row.state === 'open' && row.expiresAt.getTime() <= this.#deps.nowMs()
     const isOpen = row.state === 'open' && !isOver
-    const mayDecide = isOpen && principal.kind === 'session' && (await this.#subjects.refusalOfDeciding(principal, row).catch(noDecider)) === null
-    return { ...row, state: isOver ? 'expired' : row.state, mayDecide }
+    return { ...row, state: isOver ? 'expired' : row.state, mayDecide: isOpen && (await this.#mayDecide(principal, row)) }
+  }
+
+  async #mayDecide(principal: Principal, row: RequestRow): Promise<boolean> {
+    if (principal.kind !== 'session') return false
+    // Owners and admins may decide about each request, so that a list of them asks nothing.
+    if (principal.role !== 'member') return true
+    return (await this.#subjects.refusalOfDeciding(principal, row).catch(noDecider)) === null
   }
 
   async #checkBounds(tx: Tx, principal: Principal, at: number): Promise<void> {
