@@ -18,27 +18,28 @@ async function makeFamily(app: TestApp): Promise<number> {
   await agents(`/${id}/budget`, { monthly_budget_inr: 500 })
   const { access_token: token } = await agents(`/${id}/token`, {})
   const writer = await agents(`/${id}/children`, { name: 'lead-writer', monthly_budget_inr: 200 }, token)
-  await agents(`/${id}/children`, { name: 'lead-reviewer', monthly_budget_inr: 100 }, token)
+  const reviewer = await agents(`/${id}/children`, { name: 'lead-reviewer', monthly_budget_inr: 100 }, token)
   await agents(`/${writer.agent.id}/pause`, {})
   for (const model of ['claude-sonnet-4.5', 'gpt-5-mini', 'claude-sonnet-4.5'])
     await app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 100 }, { token })
   await app.call('PUT', '/v1/me/memory/o?key=agents/lead/notes.md', 'Prefers short answers.', { token })
-  await makeRuns(app, id, token)
+  await makeRuns(app, id, token, (await agents(`/${reviewer.agent.id}/token`, {})).access_token)
   await app.gateway.app.limits.flushNow()
   return id
 }
 
-/** Makes a run of an agent that its cap holds, and one that goes on, with a request for more of the first. */
-async function makeRuns(app: TestApp, id: number, token: string): Promise<void> {
+/** Makes a run of an agent and its child that a cap holds, and one that goes on, with a request for more of the first. */
+async function makeRuns(app: TestApp, id: number, token: string, childToken: string): Promise<void> {
   await app.call('PATCH', `/v1/me/agents/${id}`, { run: { max_cost_inr: 25, max_calls: 3, max_minutes: 480, max_subagents: 20 } })
-  const call = (run: string) =>
+  const call = (run: string, by = token) =>
     app.call(
       'POST',
       '/v1/chat/completions',
       { model: 'claude-sonnet-4.5', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 100 },
-      { token, headers: { 'x-br-run-id': run } },
+      { token: by, headers: { 'x-br-run-id': run } },
     )
-  for (const run of ['pr-1234', 'pr-1234', 'pr-1234', 'nightly-build-2026-11-29']) await call(run)
+  for (const run of ['pr-1234', 'pr-1234', 'nightly-build-2026-11-29']) await call(run)
+  await call('pr-1234', childToken)
   const asked = { scope: 'run', run_id: 'pr-1234', calls: 40, reason: 'Two more files to review, and the tests of the parser still fail.' }
   expect((await app.call('POST', '/v1/me/budget-requests', asked, { token })).status).toBe(200)
 }
