@@ -252,6 +252,48 @@ create table billing_addresses (
   constraint billing_addresses_pkey PRIMARY KEY (org_id)
 );
 
+create table budget_requests (
+  id bigint not null generated always as identity,
+  org_id integer not null,
+  subject text not null,
+  scope text not null,
+  target_id text not null,
+  period text,
+  run_owner text,
+  run_id text,
+  amount_uinr bigint,
+  calls bigint,
+  reason text not null,
+  asked_by_key integer,
+  asked_by_agent integer,
+  asked_by_user integer,
+  asked_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  state text not null default 'open'::text,
+  decided_at timestamp with time zone,
+  decided_by_user integer,
+  granted_uinr bigint,
+  granted_calls bigint,
+  increase_until timestamp with time zone,
+  constraint budget_requests_amount_uinr_check CHECK ((amount_uinr > 0)),
+  constraint budget_requests_calls_check CHECK ((calls > 0)),
+  constraint budget_requests_check CHECK (((scope = 'run'::text) OR (period IS NOT NULL))),
+  constraint budget_requests_check1 CHECK (((scope <> 'run'::text) OR ((run_owner IS NOT NULL) AND (run_id IS NOT NULL)))),
+  constraint budget_requests_check2 CHECK (((amount_uinr IS NULL) <> (calls IS NULL))),
+  constraint budget_requests_period_check CHECK ((period = ANY (ARRAY['ever'::text, 'month'::text, 'week'::text, 'day'::text]))),
+  constraint budget_requests_reason_check CHECK (((length(reason) >= 1) AND (length(reason) <= 500))),
+  constraint budget_requests_run_id_check CHECK ((length(run_id) <= 256)),
+  constraint budget_requests_run_owner_check CHECK ((run_owner = ANY (ARRAY['agent'::text, 'key'::text]))),
+  constraint budget_requests_scope_check CHECK ((scope = ANY (ARRAY['run'::text, 'org'::text, 'team'::text, 'workspace'::text, 'member'::text, 'key'::text, 'agent'::text]))),
+  constraint budget_requests_state_check CHECK ((state = ANY (ARRAY['open'::text, 'granted'::text, 'refused'::text, 'expired'::text]))),
+  constraint budget_requests_subject_check CHECK ((length(subject) <= 400)),
+  constraint budget_requests_target_id_check CHECK ((length(target_id) <= 64)),
+  constraint budget_requests_pkey PRIMARY KEY (id)
+);
+CREATE INDEX budget_requests_by_end ON public.budget_requests USING btree (expires_at);
+CREATE INDEX budget_requests_by_org ON public.budget_requests USING btree (org_id, id DESC);
+CREATE UNIQUE INDEX budget_requests_open ON public.budget_requests USING btree (org_id, subject) WHERE (state = 'open'::text);
+
 create table budget_zones (
   org_id integer not null,
   zone text not null,
@@ -511,6 +553,8 @@ create table counters (
   ends_at timestamp with time zone,
   warn_percent integer[] not null default '{}'::integer[],
   warned_percent integer[] not null default '{}'::integer[],
+  extra bigint not null default 0,
+  extra_until timestamp with time zone,
   constraint counters_cap_check CHECK ((cap >= 0)),
   constraint counters_leased_check CHECK ((leased >= 0)),
   constraint counters_metric_check CHECK ((metric = ANY (ARRAY['spend'::text, 'prepaid'::text, 'rpm'::text, 'tpm'::text, 'daily'::text, 'running'::text, 'budget'::text, 'run_spend'::text, 'run_calls'::text]))) NOT VALID,

@@ -341,12 +341,12 @@ export class Agents {
     return this.#views.one(orgId, row)
   }
 
-  /** Resolves with the error if the actor may not raise caps of runs, or null. Throws `not_found`, and `forbidden` for who may not act on the agent. */
-  async checkActing(by: Exclude<Actor, 'operator'>, agentId: number): Promise<GatewayError | null> {
+  /** Resolves with the error if the actor may not raise the budget, or caps of runs, or null. Throws `not_found`, and `forbidden` for who may not act on the agent. */
+  async checkActing(by: Exclude<Actor, 'operator'>, agentId: number, limit: 'budget' | 'run' = 'run'): Promise<GatewayError | null> {
     const found = await this.#deps.db.maybe(findAgent, by.orgId, agentId)
     if (found === null) throw noAgent()
     checkActing(by, found)
-    return refusalOfLoosening(by, found, ['run'])
+    return refusalOfLoosening(by, found, [limit])
   }
 
   /** Returns `descendantId` as the id of an agent below `agentId`. Throws `not_found` for every other id. */

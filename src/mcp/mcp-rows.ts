@@ -5,6 +5,7 @@ import { catalogEndpoints } from '../gateway/catalog/endpoints.ts'
 import { inferenceEndpoints } from '../gateway/inference/endpoints/endpoints.ts'
 import { imageEndpoints } from '../gateway/inference/endpoints/image-endpoints.ts'
 import { limitsEndpoints } from '../gateway/limits/endpoints.ts'
+import { budgetRequestEndpoints } from '../gateway/limits/requests/budget-request-endpoints.ts'
 import { routingEndpoints } from '../gateway/routing/preview/routing-endpoints.ts'
 import { toolEndpoints } from '../gateway/tools/calls/tool-endpoints.ts'
 import { serverReadEndpoints } from '../gateway/tools/mounts/server-read-endpoints.ts'
@@ -27,6 +28,7 @@ export const mcpRows = {
   previewRoute: routingEndpoints.previewRoute,
   usage: usageEndpoints.usage,
   budgets: limitsEndpoints.budgets,
+  askForBudget: budgetRequestEndpoints.askForBudget,
   listAgents: agentEndpoints.listAgents,
   listTools: toolEndpoints.listTools,
   readTool: toolEndpoints.readTool,

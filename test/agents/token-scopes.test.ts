@@ -13,6 +13,7 @@ const free: Readonly<Record<string, string>> = {
   'GET /v1/me/whoami': 'who it is itself',
   'GET /v1/me/profile': 'how its person requests to work',
   'POST /v1/me/agents/{id}/children': 'children get no more than it has',
+  'POST /v1/me/budget-requests': 'it asks for what binds it, and a person answers',
   'POST /oauth/revoke': 'it ends a token, itself for one',
 }
 /** At the console, an agent reads as a member does. It needs usage:read for every endpoint there, and memory:read for memory too. */

@@ -18,13 +18,30 @@ async function makeFamily(app: TestApp): Promise<number> {
   await agents(`/${id}/budget`, { monthly_budget_inr: 500 })
   const { access_token: token } = await agents(`/${id}/token`, {})
   const writer = await agents(`/${id}/children`, { name: 'lead-writer', monthly_budget_inr: 200 }, token)
-  await agents(`/${id}/children`, { name: 'lead-reviewer', monthly_budget_inr: 100 }, token)
+  const reviewer = await agents(`/${id}/children`, { name: 'lead-reviewer', monthly_budget_inr: 100 }, token)
   await agents(`/${writer.agent.id}/pause`, {})
   for (const model of ['claude-sonnet-4.5', 'gpt-5-mini', 'claude-sonnet-4.5'])
     await app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 100 }, { token })
   await app.call('PUT', '/v1/me/memory/o?key=agents/lead/notes.md', 'Prefers short answers.', { token })
+  await makeRuns(app, id, token, (await agents(`/${reviewer.agent.id}/token`, {})).access_token)
   await app.gateway.app.limits.flushNow()
   return id
+}
+
+/** Makes a run of an agent and its child that a cap holds, and one that goes on, with a request for more of the first. */
+async function makeRuns(app: TestApp, id: number, token: string, childToken: string): Promise<void> {
+  await app.call('PATCH', `/v1/me/agents/${id}`, { run: { max_cost_inr: 25, max_calls: 3, max_minutes: 480, max_subagents: 20 } })
+  const call = (run: string, by = token) =>
+    app.call(
+      'POST',
+      '/v1/chat/completions',
+      { model: 'claude-sonnet-4.5', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 100 },
+      { token: by, headers: { 'x-br-run-id': run } },
+    )
+  for (const run of ['pr-1234', 'pr-1234', 'nightly-build-2026-11-29']) await call(run)
+  await call('pr-1234', childToken)
+  const asked = { scope: 'run', run_id: 'pr-1234', calls: 40, reason: 'Two more files to review, and the tests of the parser still fail.' }
+  expect((await app.call('POST', '/v1/me/budget-requests', asked, { token })).status).toBe(200)
 }
 
 /** Makes workspaces, people and an invitation. Returns the id of a workspace. */
@@ -66,6 +83,8 @@ const pages = [
   { name: 'memory-search', path: '/console/memory?q=short', ready: 'Everything was looked at.' },
   { name: 'usage', path: '/console/usage', ready: 'Share of value' },
   { name: 'usage-hours', path: '/console/usage?range=today&metric=p95&group=agent', ready: 'Share of calls' },
+  { name: 'runs', path: '/console/runs', ready: 'nightly-build-2026-11-29' },
+  { name: 'run', path: '/console/runs/one?id=pr-1234&agent={lead}', ready: 'Caps' },
   { name: 'calls', path: '/console/calls', ready: 'Answered' },
   { name: 'calls-live', path: '/console/calls?outcome=failed&live=true', ready: 'No call fits' },
   { name: 'playground', path: '/console/playground?model=claude-sonnet-4.5&with=gpt-5-mini', ready: 'Say something to a model' },
@@ -81,6 +100,7 @@ const pages = [
   { name: 'member', path: '/console/members?member={owner}', ready: 'is the only owner' },
   { name: 'workspaces', path: '/console/workspaces', ready: 'Research' },
   { name: 'workspace', path: '/console/workspaces?workspace={workspace}', ready: 'Name and team' },
+  { name: 'settings', path: '/console/settings', ready: 'This month ends' },
   { name: 'health', path: '/console/health', ready: 'Sums from' },
   { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },
   { name: 'not-found', path: '/console/nothing-here', ready: 'There is no such page' },

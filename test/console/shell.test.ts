@@ -91,7 +91,7 @@ describe.skipIf(program === null)(suiteName('the shell of the console'), { timeo
     await page.getByRole('button', { name: /owner/ }).filter({ visible: true }).last().click()
     await page.getByRole('menuitemradio', { name: 'Dark' }).click()
     const background = 'getComputedStyle(document.body).backgroundColor'
-    expect(await page.evaluate(background)).toBe('rgb(13, 14, 17)')
+    await expect.poll(() => page.evaluate(background)).toBe('rgb(13, 14, 17)')
     await page.route('**/index-*.js', route => route.abort())
     await page.goto(`${app.baseUrl}/console/keys`)
     expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')

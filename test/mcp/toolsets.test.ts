@@ -22,7 +22,7 @@ const sets = {
     'memory_shares',
     'memory_write',
   ],
-  usage: ['budget_get', 'usage_get'],
+  usage: ['budget_get', 'budget_request', 'usage_get'],
   images: ['image_generate'],
 }
 const usual = [...sets.core, ...sets.memory, ...sets.usage].sort()
@@ -40,7 +40,7 @@ const ofScope: Record<string, string[]> = {
   // The tools of an organisation's servers are in a set of their own.
   'tools:call': [],
 }
-const forAnyToken = ['models_list', 'whoami']
+const forAnyToken = ['budget_request', 'models_list', 'whoami']
 
 let app: TestApp
 /** Every kind of credential with the tools that it sees. */
@@ -179,7 +179,7 @@ describe('?toolsets=', () => {
 
   test.each(clients.eras)('?toolsets= applies to lists and calls in the %s', async (_era, connect) => {
     const client = await connect()
-    expect(await client.names()).toEqual(['budget_get', 'image_generate', 'usage_get'])
+    expect(await client.names()).toEqual(['budget_get', 'budget_request', 'image_generate', 'usage_get'])
     expect((await client.call('budget_get')).isError).toBeUndefined()
     await expect(client.call('chat', { prompt: 'x' })).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('toolset core') })
     await expect(client.call('no_such_tool')).rejects.toMatchObject({ code: -32602, message: expect.stringContaining('no_such_tool') })

@@ -70,6 +70,9 @@ export interface AgentBudget {
   readonly held_inr: number
   readonly in_doubt_inr: number
   readonly remaining_inr: number
+  /** What a person has granted beside the cap, and until when. Absent when nothing is. */
+  readonly increase_inr?: number | undefined
+  readonly increase_until?: string | undefined
   readonly state: 'under' | 'warned' | 'blocked'
   /** The marks besides 80 and 100 percent. */
   readonly warn_percent: readonly number[]

@@ -3,14 +3,16 @@ import type { AgentBudget } from '../../agents/toolkit/connect-agent.ts'
 import { addClientFlags, addExamples, withGateway } from '../client-command.ts'
 import type { ClientFlags } from '../client-settings.ts'
 import { printJson, printLine, printTable, rupees } from '../command-output.ts'
+import { addBudgetRequestCommands } from './budget-requests.ts'
 
-/** Adds the command `brigade budget`. */
+/** Adds the command `brigade budget`, and those that ask for more. */
 export function addBudgetCommand(program: Command): void {
   const command = addClientFlags(program.command('budget').description('the budgets that bind this credential: cap, spent, held by running calls, left'))
   addExamples(command, [
     ['brigade budget', 'of your key'],
     ['brigade agent token reviewer | brigade budget --key-file -', 'of an agent, as it sees it'],
   ])
+  addBudgetRequestCommands(command)
   command.action((flags: ClientFlags) =>
     withGateway(flags, async ({ client }) => {
       const reply = await client.json<{ budgets: AgentBudget[] }>('GET', '/v1/me/budgets')
@@ -47,7 +49,7 @@ function printBudgets(budgets: readonly AgentBudget[]): void {
       spent[at] ?? '',
       held[at] ?? '',
       left[at] ?? '',
-      row.strict ? `${row.state}, strict` : row.state,
+      `${row.state}${row.strict ? ', strict' : ''}${row.increase_inr === undefined ? '' : `, ₹${row.increase_inr} more until ${row.increase_until}`}`,
       row.resets_at ?? 'never',
     ]),
   )

@@ -10,6 +10,9 @@ import { membersRoute } from '../pages/members/route.ts'
 import { memoryRoute } from '../pages/memory/route.ts'
 import { overviewRoute } from '../pages/overview/route.ts'
 import { playgroundRoute } from '../pages/playground/route.ts'
+import { runsRoute } from '../pages/runs/route.ts'
+import { runRoute } from '../pages/runs/run/route.ts'
+import { settingsRoute } from '../pages/settings/route.ts'
 import { startRoute } from '../pages/start/route.ts'
 import { usageRoute } from '../pages/usage/route.ts'
 import { workspacesRoute } from '../pages/workspaces/route.ts'
@@ -21,11 +24,14 @@ const routeTree = rootRoute.addChildren([
   agentRoute,
   memoryRoute,
   usageRoute,
+  runsRoute,
+  runRoute,
   callsRoute,
   keysRoute,
   budgetsRoute,
   membersRoute,
   workspacesRoute,
+  settingsRoute,
   healthRoute,
   playgroundRoute,
   startRoute,

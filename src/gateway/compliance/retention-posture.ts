@@ -86,8 +86,8 @@ export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: Ke
     {
       what: 'what people typed',
       stored:
-        'Names of the organisation and its workspaces, chains, collections with their texts (public ones are read by everybody), coding profiles with their rules.',
-      kept: `${untilRemoved} Of collections the earlier versions too.`,
+        'Names of the organisation and its workspaces, chains, collections with their texts (public ones are read by everybody), coding profiles with their rules, reasons of requests for more budget.',
+      kept: `${untilRemoved} Of collections the earlier versions too. Requests for more budget with their reasons: 30 days after the decision.`,
     },
     { what: 'mail', stored: 'Address, kind of mail, names and figures in it.', kept: '90 days after it was sent or given up.' },
     {

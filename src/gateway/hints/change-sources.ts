@@ -61,6 +61,8 @@ const acts: Readonly<Record<string, Naming>> = {
   createChildByPerson: { kind: 'agent' },
   mintPlaygroundToken: { kind: 'agent' },
   createKey: { kind: 'key' },
+  askForBudget: { kind: 'budget' },
+  refuseBudgetRequest: { kind: 'budget' },
   inviteMember: { kind: 'member' },
   inviteMembers: { kind: 'member' },
   withdrawInvitation: { kind: 'member' },

@@ -81,8 +81,6 @@ export class HintHub {
         this.#spent(orgId, id)
         break
       case 'budget':
-        this.#offer(orgId, `budget:${id}`, 'admins')
-        break
       case 'webhook':
         this.#offer(orgId, id === null ? kind : `${kind}:${id}`, 'admins')
         break

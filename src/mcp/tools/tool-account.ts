@@ -16,6 +16,8 @@ const budget = z.looseObject({
   held_inr: z.number().optional(),
   in_doubt_inr: z.number().optional(),
   remaining_inr: z.number(),
+  increase_inr: z.number().optional(),
+  increase_until: z.string().optional(),
   state: z.string(),
   resets_at: z.string().nullable(),
 })
@@ -114,9 +116,22 @@ export function budgetTool(row: McpRows['budgets']): Tool {
   })
 }
 
-function budgetLine({ scope, id, period = 'month', cap_inr, spent_inr, held_inr = 0, in_doubt_inr = 0, remaining_inr, state, resets_at }: Budget): string {
+function budgetLine({
+  scope,
+  id,
+  period = 'month',
+  cap_inr,
+  spent_inr,
+  held_inr = 0,
+  in_doubt_inr = 0,
+  remaining_inr,
+  state,
+  resets_at,
+  ...more
+}: Budget): string {
   const parts = [
     `${rupees(spent_inr)} spent`,
+    ...(more.increase_inr === undefined ? [] : [`${rupees(more.increase_inr)} granted beside it until ${more.increase_until}`]),
     ...(held_inr > 0 ? [`${rupees(held_inr)} held by running calls`] : []),
     ...(in_doubt_inr > 0 ? [`${rupees(in_doubt_inr)} in doubt`] : []),
   ]

@@ -5,6 +5,7 @@ import { memoryTools } from './memory/tool-memory.ts'
 import { toolsDescribeTool } from './servers/tool-tools-describe.ts'
 import { toolsSearchTool } from './servers/tool-tools-search.ts'
 import { budgetTool, whoamiTool } from './tool-account.ts'
+import { budgetRequestTool } from './tool-budget-request.ts'
 import { embedTool } from './tool-embed.ts'
 import { imageTool } from './tool-image.ts'
 import { modelsTool } from './tool-models.ts'
@@ -24,6 +25,7 @@ export function mcpTools(memoryObjectMaxBytes: number): Tool[] {
     ...memoryTools(mcpRows.memory, memoryObjectMaxBytes),
     usageTool(mcpRows.usage),
     budgetTool(mcpRows.budgets),
+    budgetRequestTool(mcpRows.askForBudget),
     toolsSearchTool(mcpRows.searchTools),
     toolsDescribeTool(mcpRows.readTool),
   ]

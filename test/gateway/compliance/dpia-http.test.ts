@@ -36,7 +36,7 @@ const keptIn = new Map(
     'keys, agents and servers':
       'api_keys agents agent_trust agent_trust_audiences custom_endpoints provider_keys memory_stores memory_external_ids tool_servers tool_server_credentials tool_oauth_clients tool_connections tool_oauth_states tool_definitions tool_pins',
     'what people typed':
-      'orgs workspaces chains coding_profiles budgets period_budgets budget_zones collections collection_versions collection_slugs collection_stars collection_alerts collection_monitors',
+      'orgs workspaces chains coding_profiles budgets period_budgets budget_zones budget_requests collections collection_versions collection_slugs collection_stars collection_alerts collection_monitors',
     mail: 'emails',
     webhooks: 'webhook_endpoints webhook_events webhook_deliveries',
     billing: 'billing_accounts billing_addresses ledger payments payment_orders payment_returns invoices invoice_series promo_codes promo_redemptions',

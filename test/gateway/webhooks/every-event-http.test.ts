@@ -29,6 +29,7 @@ const said = 'zqpromptzq'
 const replied = 'zqreplyzq'
 const ownKey = 'sk-zqownkeyzq-0123456789'
 const typed = {
+  reason: 'zqreasonzq',
   keyName: 'zqkeynamezq',
   description: 'zqdescriptionzq',
   workspace: 'zqworkspacezq',
@@ -110,6 +111,8 @@ async function aLife(): Promise<void> {
   await spend(key.key, 50, {}, { 'x-br-agent-id': typed.agent })
   await spend(key.key, 35, { tools: [{ type: 'function', function: { name: typed.tool, parameters: {} } }] }, { 'x-br-agent-id': typed.label })
   await spend(key.key, 20)
+  const { request } = await made('/me/budget-requests', { scope: 'key', target_id: key.id, amount_inr: 10, reason: typed.reason })
+  await made(`/me/budget-requests/${request.id}`, { approve: false })
   for (let sweeps = 0; sweeps < 2; sweeps++) await app.gateway.app.jobs.runOnce('usage.anomalies')
   // 894 are left of the balance before this call, and 194 after it. That is below the threshold of 300.
   await spend(org.key, 700)
@@ -245,6 +248,8 @@ describe('every event', () => {
       'budget.warn': 1,
       'budget.block': 1,
       'usage.threshold': 2,
+      'budget.requested': 1,
+      'budget.decided': 1,
       'run.warn': 1,
       'run.held': 1,
       'run.loop': 1,

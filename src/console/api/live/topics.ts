@@ -2,8 +2,8 @@ import type { OperationName } from '../call.ts'
 
 /** The reads that a hint makes out of date, by the family of its topic. */
 const families: Readonly<Record<string, readonly OperationName[]>> = {
-  usage: ['activity', 'activityEvents', 'orgBudgets', 'listAgentsConsole', 'getAgentConsole', 'listKeys'],
-  budget: ['orgBudgets', 'listWorkspaces'],
+  usage: ['activity', 'activityEvents', 'orgBudgets', 'listAgentsConsole', 'getAgentConsole', 'listKeys', 'listRunsConsole', 'getRunConsole'],
+  budget: ['orgBudgets', 'listWorkspaces', 'listBudgetRequestsConsole', 'listRunsConsole', 'getRunConsole'],
   agent: ['listAgentsConsole', 'getAgentConsole'],
   key: ['listKeys'],
   member: ['listMembers'],

@@ -34,7 +34,7 @@ export function CreateAgent({ parent, onClose, onMade }: CreateAgentProps) {
     },
   })
   const limit = limitOf(budget)
-  const isWhole = name.trim() !== '' && limit !== undefined && isReady(rules)
+  const isWhole = name.trim() !== '' && limit !== undefined && isReady(rules, emptyRules)
   const error = make.error === null ? null : apiErrorOf(make.error)
   const isNameWrong = error !== null && (error.message === text.nameTaken || ['bad_name', 'agent_name_taken'].includes(error.code))
   const onSubmit = (): void => {
@@ -66,7 +66,7 @@ export function CreateAgent({ parent, onClose, onMade }: CreateAgentProps) {
       />
       <MoneyField label={text.budget} hint={needsBudget ? text.childBudgetHint : text.budgetHint} value={budget} onChange={setBudget} />
       <Fold title={text.advanced} hint={text.advancedHint}>
-        <RuleFields value={rules} onChange={setRules} />
+        <RuleFields value={rules} onChange={setRules} hasRuns={parent === undefined} />
       </Fold>
       {error && !isNameWrong && <InlineError error={error} />}
     </Dialog>

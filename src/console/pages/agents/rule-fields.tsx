@@ -4,6 +4,7 @@ import { Combobox, type ComboOption } from '../../ui/forms/combobox.tsx'
 import { NumberField } from '../../ui/forms/field.tsx'
 import { choiceOf, limitOf, type MoneyChoice, MoneyField } from '../../ui/forms/money-field.tsx'
 import { findModels } from '../keys/use-keys.ts'
+import { areCapsReady, capChanges, RunCapFields, type TypedCaps, typedCaps } from '../runs/caps/run-cap-fields.tsx'
 import { text } from './text.ts'
 import type { Agent, RuleChanges } from './use-agents.ts'
 
@@ -13,11 +14,35 @@ export interface Rules {
   readonly cost: MoneyChoice
   readonly outputTokens: string
   readonly concurrency: string
+  readonly tokensAMinute: string
+  readonly toolsAMinute: string
+  readonly toolsADay: string
+  readonly run: TypedCaps
   readonly models: readonly ComboOption[]
   readonly providers: readonly ComboOption[]
 }
 
-export const emptyRules: Rules = { mayDelegate: false, cost: choiceOf(null), outputTokens: '', concurrency: '', models: [], providers: [] }
+const numbers = [
+  ['outputTokens', 'max_output_tokens'],
+  ['concurrency', 'max_concurrency'],
+  ['tokensAMinute', 'tpm_limit'],
+  ['toolsAMinute', 'tool_rpm'],
+  ['toolsADay', 'tool_daily'],
+] as const
+type NumberName = (typeof numbers)[number][0]
+
+export const emptyRules: Rules = {
+  mayDelegate: false,
+  cost: choiceOf(null),
+  outputTokens: '',
+  concurrency: '',
+  tokensAMinute: '',
+  toolsAMinute: '',
+  toolsADay: '',
+  run: typedCaps(null),
+  models: [],
+  providers: [],
+}
 
 const textOf = (value: number | null): string => (value === null ? '' : String(value))
 const optionsOf = (ids: readonly string[] | null): ComboOption[] => (ids ?? []).map(id => ({ value: id, label: id }))
@@ -29,6 +54,10 @@ export const rulesOf = (agent: Agent): Rules => ({
   cost: choiceOf(agent.max_cost_inr_per_call),
   outputTokens: textOf(agent.max_output_tokens),
   concurrency: textOf(agent.max_concurrency),
+  tokensAMinute: textOf(agent.tpm_limit),
+  toolsAMinute: textOf(agent.tool_rpm),
+  toolsADay: textOf(agent.tool_daily),
+  run: typedCaps(agent.run),
   models: optionsOf(agent.allowed_models),
   providers: optionsOf(agent.allowed_providers),
 })
@@ -36,7 +65,8 @@ export const rulesOf = (agent: Agent): Rules => ({
 const isWhole = (typed: string): boolean => typed === '' || /^[1-9]\d{0,8}$/.test(typed)
 
 /** Returns whether everything that was typed can be sent. */
-export const isReady = (rules: Rules): boolean => limitOf(rules.cost) !== undefined && isWhole(rules.outputTokens) && isWhole(rules.concurrency)
+export const isReady = (rules: Rules, before: Rules): boolean =>
+  limitOf(rules.cost) !== undefined && numbers.every(([name]) => isWhole(rules[name])) && areCapsReady(rules.run, before.run)
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
@@ -46,8 +76,9 @@ export function changesOf(rules: Rules, before: Rules): RuleChanges {
   const cost = limitOf(rules.cost)
   if (rules.mayDelegate !== before.mayDelegate) changes.may_delegate = rules.mayDelegate
   if (cost !== undefined && cost !== limitOf(before.cost)) changes.max_cost_inr_per_call = cost
-  if (rules.outputTokens !== before.outputTokens) changes.max_output_tokens = rules.outputTokens === '' ? null : Number(rules.outputTokens)
-  if (rules.concurrency !== before.concurrency) changes.max_concurrency = rules.concurrency === '' ? null : Number(rules.concurrency)
+  for (const [name, field] of numbers) if (rules[name] !== before[name]) changes[field] = rules[name] === '' ? null : Number(rules[name])
+  const run = capChanges(rules.run, before.run)
+  if (run !== null) changes.run = run
   if (!isSame(idsOf(rules.models), idsOf(before.models))) changes.allowed_models = idsOf(rules.models)
   if (!isSame(idsOf(rules.providers), idsOf(before.providers))) changes.allowed_providers = idsOf(rules.providers)
   return changes
@@ -65,10 +96,17 @@ async function findProviders(typed: string, signal: AbortSignal): Promise<readon
     .map(({ id, residency }) => ({ value: id, label: id, ...(residency === 'india' ? { hint: 'India' } : {}) }))
 }
 
+interface RuleFieldsProps {
+  readonly value: Rules
+  readonly onChange: (value: Rules) => void
+  /** False for an agent below another one: a run belongs to the agent at the top. */
+  readonly hasRuns: boolean
+}
+
 /** The fields for the rules of an agent. */
-export function RuleFields({ value, onChange }: { readonly value: Rules; readonly onChange: (value: Rules) => void }) {
+export function RuleFields({ value, onChange, hasRuns }: RuleFieldsProps) {
   const set = <K extends keyof Rules>(name: K, next: Rules[K]): void => onChange({ ...value, [name]: next })
-  const number = (name: 'outputTokens' | 'concurrency', label: string) => (
+  const number = (name: NumberName, label: string) => (
     <NumberField
       label={label}
       placeholder={text.noLimit}
@@ -103,7 +141,11 @@ export function RuleFields({ value, onChange }: { readonly value: Rules; readonl
       <div className="rule-grid">
         {number('outputTokens', text.outputTokens)}
         {number('concurrency', text.concurrency)}
+        {number('tokensAMinute', text.tokensAMinute)}
+        {number('toolsAMinute', text.toolsAMinute)}
+        {number('toolsADay', text.toolsADay)}
       </div>
+      {hasRuns && <RunCapFields value={value.run} onChange={next => set('run', next)} />}
     </>
   )
 }

@@ -52,6 +52,7 @@ export function BudgetPeek({ budget, onClose }: BudgetPeekProps) {
       </Peek>
     )
   const { scope, id, period, name, cap_inr: cap, spent_inr: spent, held_inr: held, in_doubt_inr: inDoubt, remaining_inr: left } = budget
+  const { increase_inr: more, increase_until: until } = budget
   const { tone, name: state, means } = stateWords[budget.state]
   const link = linkOf(budget)
   const facts: readonly (readonly [string, ReactNode])[] = [
@@ -59,6 +60,7 @@ export function BudgetPeek({ budget, onClose }: BudgetPeekProps) {
     [text.held, <Money key="held" inr={held} />],
     [text.inDoubt, <Money key="doubt" inr={inDoubt} />],
     [text.left, left === null ? 'No limit' : <Money key="left" inr={left} />],
+    ...(more === undefined || until === undefined ? [] : [[text.increase, text.increaseUntil(more, exactTime(until))] as const]),
     [text.period, text.periods[period]],
     [text.resets, resetText(budget)],
     [text.strict, budget.strict ? text.strictOn : text.strictOff],
@@ -81,12 +83,12 @@ export function BudgetPeek({ budget, onClose }: BudgetPeekProps) {
           <Status tone={tone}>{state}</Status>
           <span className="quiet">{means}</span>
         </p>
-        <BudgetBar capInr={cap} spentInr={spent} heldInr={held} inDoubtInr={inDoubt} />
+        <BudgetBar capInr={cap === null ? null : cap + (more ?? 0)} spentInr={spent} heldInr={held} inDoubtInr={inDoubt} />
         <Facts facts={facts} />
       </div>
       <section className="stack-3" aria-label={text.change}>
         <h3 className="budget-heading">{text.change}</h3>
-        {period === 'month' ? <BudgetForm budget={boundOf(budget)} /> : <p className="quiet">{text.changeElsewhere}</p>}
+        <BudgetForm budget={boundOf(budget)} />
       </section>
       <Fold title="Show as curl">
         <Code

@@ -15,6 +15,7 @@ import { Empty } from '../../ui/layout/empty.tsx'
 import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
+import { OpenRequests } from '../runs/requests/request-list.tsx'
 import { BudgetFilters } from './budget-filters.tsx'
 import { BudgetPeek } from './budget-peek.tsx'
 import './budgets.css'
@@ -71,6 +72,7 @@ function BudgetsOfOrg() {
   )
   return (
     <Page title={text.title} intro={text.intro(resetDay(now))} actions={createButton}>
+      <OpenRequests areBudgets />
       {!isUnused && <BudgetFilters value={filters} onChange={filter} />}
       <Panel isFlush>
         <Loaded query={budgets} skeleton={<Skeleton lines={6} height={28} />}>
@@ -131,8 +133,8 @@ const columns: readonly Column<Budget>[] = [
     key: 'used',
     head: text.used,
     width: '14rem',
-    cell: ({ cap_inr: cap, spent_inr: spent, held_inr: held, in_doubt_inr: inDoubt }) => (
-      <BudgetBar capInr={cap} spentInr={spent} heldInr={held} inDoubtInr={inDoubt} />
+    cell: ({ cap_inr: cap, increase_inr: more = 0, spent_inr: spent, held_inr: held, in_doubt_inr: inDoubt }) => (
+      <BudgetBar capInr={cap === null ? null : cap + more} spentInr={spent} heldInr={held} inDoubtInr={inDoubt} />
     ),
   },
   { key: 'held', head: text.held, align: 'end', isOnCards: false, cell: ({ held_inr: inr }) => <Amount inr={inr} help={text.heldHelp} /> },

@@ -10,13 +10,15 @@ import { SelectField } from '../../ui/forms/field.tsx'
 import { Loaded } from '../../ui/layout/panel.tsx'
 import { Dialog } from '../../ui/overlays/dialog.tsx'
 import { BudgetForm } from './form/budget-form.tsx'
+import type { BudgetPeriod } from './form/consequence.ts'
 import { budgetScopes } from './search.ts'
 import { text } from './text.ts'
-import { boundOf, findTargets, type Target, type TargetScope } from './use-budgets.ts'
+import { boundOf, findBudget, findTargets, type Target, type TargetScope } from './use-budgets.ts'
 
 /** Sets a budget of anything. Something that has one already shows it, so that nothing is replaced unseen. */
 export function CreateBudget({ onClose }: { readonly onClose: () => void }) {
   const [scope, setScope] = useState<(typeof budgetScopes)[number]>('org')
+  const [period, setPeriod] = useState<BudgetPeriod>('month')
   const [target, setTarget] = useState<Target | null>(null)
   return (
     <Dialog title={text.create} onClose={onClose} actions={<Button onClick={onClose}>{text.close}</Button>}>
@@ -34,19 +36,33 @@ export function CreateBudget({ onClose }: { readonly onClose: () => void }) {
           </option>
         ))}
       </SelectField>
-      {scope === 'org' ? <OrgBudget onSaved={onClose} /> : <TargetBudget key={scope} scope={scope} target={target} onTarget={setTarget} onSaved={onClose} />}
+      <SelectField label={text.period} value={period} onChange={event => setPeriod(periods.find(one => one === event.target.value) ?? 'month')}>
+        {periods.map(one => (
+          <option key={one} value={one}>
+            {text.periods[one]}
+          </option>
+        ))}
+      </SelectField>
+      {scope === 'org' ? (
+        <OrgBudget key={period} period={period} onSaved={onClose} />
+      ) : (
+        <TargetBudget key={scope} scope={scope} period={period} target={target} onTarget={setTarget} onSaved={onClose} />
+      )}
     </Dialog>
   )
 }
 
+const periods = ['month', 'week', 'day', 'ever'] as const
+
 interface TargetBudgetProps {
   readonly scope: TargetScope
+  readonly period: BudgetPeriod
   readonly target: Target | null
   readonly onTarget: (target: Target | null) => void
   readonly onSaved: () => void
 }
 
-function TargetBudget({ scope, target, onTarget, onSaved }: TargetBudgetProps) {
+function TargetBudget({ scope, period, target, onTarget, onSaved }: TargetBudgetProps) {
   return (
     <>
       <Combobox
@@ -59,6 +75,8 @@ function TargetBudget({ scope, target, onTarget, onSaved }: TargetBudgetProps) {
       />
       {target === null ? (
         <p className="quiet">{text.choose}</p>
+      ) : period !== 'month' ? (
+        <PeriodBudget key={`${target.value} ${period}`} scope={scope} id={target.value} name={target.label} period={period} onSaved={onSaved} />
       ) : (
         <BudgetForm
           key={target.value}
@@ -70,7 +88,36 @@ function TargetBudget({ scope, target, onTarget, onSaved }: TargetBudgetProps) {
   )
 }
 
-function OrgBudget({ onSaved }: { readonly onSaved: () => void }) {
+interface PeriodBudgetProps {
+  readonly scope: (typeof budgetScopes)[number]
+  /** Null for the organisation. */
+  readonly id: string | null
+  readonly name: string
+  readonly period: BudgetPeriod
+  readonly onSaved: () => void
+}
+
+/** A budget of a week, a day or of all time. It counts from the moment at which it is set, so a new one has spent nothing. */
+function PeriodBudget({ scope, id, name, period, onSaved }: PeriodBudgetProps) {
+  const known = useQuery({ queryKey: ['orgBudgets', 'one', scope, id, period], queryFn: ({ signal }) => findBudget(scope, id, period, signal) })
+  return (
+    <Loaded query={known}>
+      {found => (
+        <BudgetForm
+          budget={found === null ? { scope, id: id === null ? null : Number(id), name, period, capInr: null, spentInr: 0 } : boundOf(found)}
+          onSaved={onSaved}
+        />
+      )}
+    </Loaded>
+  )
+}
+
+function OrgBudget({ period, onSaved }: { readonly period: BudgetPeriod; readonly onSaved: () => void }) {
+  const me = useMe()
+  return period === 'month' ? <MonthOfOrg onSaved={onSaved} /> : <PeriodBudget scope="org" id={null} name={me.org.name} period={period} onSaved={onSaved} />
+}
+
+function MonthOfOrg({ onSaved }: { readonly onSaved: () => void }) {
   const me = useMe()
   const today = istDay(useNow())
   const budgets = useQuery(apiQuery('orgBudgets', { query: { scope: 'org', limit: 4 } }))

@@ -5,7 +5,7 @@ import { rootRoute } from '../../app/root-route.tsx'
 import { type BudgetsSearch, budgetScopes, budgetStates, budgetsQuery } from './search.ts'
 
 const queryMax = 100
-const budgetShape = /^(org|workspace|member|key|agent):[1-9]\d{0,9}$/
+const budgetShape = /^(org|workspace|member|key|agent):[1-9]\d{0,9}(:(ever|week|day))?$/
 
 export const budgetsRoute = createRoute({
   getParentRoute: () => rootRoute,

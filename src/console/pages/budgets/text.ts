@@ -1,10 +1,13 @@
 import { askSentence } from '../../app/whom-to-ask.ts'
 import type { Tone } from '../../ui/data/status.tsx'
+import { shortMoney } from '../../ui/format/numbers.ts'
 import type { BudgetState } from './search.ts'
 
 /** Texts of the list of budgets. */
 export const text = {
   title: 'Budgets',
+  increase: 'Granted beside it',
+  increaseUntil: (inr: number, until: string): string => `${shortMoney(inr)} until ${until}`,
   intro: (reset: string): string => `A call must fit into every budget that applies to it. Those of a month start again on ${reset}, midnight in India.`,
   create: 'Set a budget',
   search: 'Search budgets',
@@ -33,7 +36,6 @@ export const text = {
   resets: 'Starts again',
   edit: (name: string): string => `Change the budget of ${name}`,
   change: 'Change the budget',
-  changeElsewhere: 'Only the API changes a budget of this period: send the request below with another amount.',
   emptyTitle: 'No budget is set',
   empty: 'Keys, agents and people spend without a limit. Begin with one for the organisation.',
   emptyCommand: 'npx brigade budget',

@@ -1,7 +1,7 @@
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query'
 import { api } from '../../api/call.ts'
 import type { ComboOption } from '../../ui/forms/combobox.tsx'
-import type { BoundBudget } from './form/consequence.ts'
+import type { BoundBudget, BudgetPeriod } from './form/consequence.ts'
 import { type Budget, type BudgetFilterValues, type budgetScopes, budgetsQuery } from './search.ts'
 
 /** Returns the budgets that the filters choose in the order of need, in the pages that were read so far. Null reads nothing. */
@@ -18,10 +18,11 @@ export function useBudgets(filters: BudgetFilterValues, isEnabled: boolean) {
 export const refOf = ({ scope, id, period }: Pick<Budget, 'scope' | 'id' | 'period'>): string => `${scope}:${id}${period === 'month' ? '' : `:${period}`}`
 
 /** Returns a budget of the list as the form takes it. */
-export const boundOf = ({ scope, id, name, cap_inr, spent_inr, held_inr, in_doubt_inr, strict }: Budget): BoundBudget => ({
+export const boundOf = ({ scope, id, period, name, cap_inr, spent_inr, held_inr, in_doubt_inr, strict }: Budget): BoundBudget => ({
   scope,
   id: scope === 'org' || scope === 'team' ? null : Number(id),
   name,
+  period,
   capInr: cap_inr,
   spentInr: spent_inr,
   heldInr: held_inr,
@@ -38,6 +39,14 @@ export interface Target extends ComboOption {
 }
 
 const foundMax = 20
+
+const knownMax = 20
+
+/** Returns the budget of a period that something has, or null. A budget of a month has its amounts beside its owner, so it is not read here. */
+export async function findBudget(scope: (typeof budgetScopes)[number], id: string | null, period: BudgetPeriod, signal: AbortSignal): Promise<Budget | null> {
+  const { budgets } = await api('orgBudgets', { query: { scope, limit: knownMax, ...(id === null ? {} : { q: id }) }, signal })
+  return budgets.find(found => found.period === period && (id === null || found.id === id)) ?? null
+}
 
 /** Finds what a budget of this scope can bind, by a part of its name. The gateway searches. */
 export async function findTargets(scope: TargetScope, words: string, signal: AbortSignal): Promise<readonly Target[]> {

@@ -36,7 +36,7 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
   const error = make.error === null ? null : apiErrorOf(make.error)
   const isNameWrong = error !== null && (error.code === 'duplicate_key_name' || error.code === 'bad_name')
   const onSubmit = (): void => {
-    if (!isReady(limits)) return
+    if (!isReady(limits, emptyLimits)) return
     make.mutate({
       scope,
       ...(name.trim() === '' ? {} : { name: name.trim() }),
@@ -53,7 +53,7 @@ export function CreateKey({ onClose }: { readonly onClose: () => void }) {
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" isBusy={make.isPending} disabled={!isReady(limits)}>
+          <Button look="primary" type="submit" isBusy={make.isPending} disabled={!isReady(limits, emptyLimits)}>
             Create key
           </Button>
         </>

@@ -140,13 +140,13 @@ function EditLimits({ apiKey }: { readonly apiKey: ApiKey }) {
         noValidate
         onSubmit={event => {
           event.preventDefault()
-          if (isChanged && isReady(limits)) change.mutate({ id: apiKey.id, changes })
+          if (isChanged && isReady(limits, before)) change.mutate({ id: apiKey.id, changes })
         }}
       >
         <LimitFields value={limits} onChange={setLimits} />
         {change.error && <InlineError error={apiErrorOf(change.error)} />}
         <div>
-          <Button look="primary" type="submit" isBusy={change.isPending} disabled={!isChanged || !isReady(limits)}>
+          <Button look="primary" type="submit" isBusy={change.isPending} disabled={!isChanged || !isReady(limits, before)}>
             {text.save}
           </Button>
         </div>

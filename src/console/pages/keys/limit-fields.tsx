@@ -1,6 +1,7 @@
 import { Combobox, type ComboOption } from '../../ui/forms/combobox.tsx'
 import { NumberField } from '../../ui/forms/field.tsx'
 import { choiceOf, limitOf, type MoneyChoice, MoneyField } from '../../ui/forms/money-field.tsx'
+import { areCapsReady, capChanges, RunCapFields, type TypedCaps, typedCaps } from '../runs/caps/run-cap-fields.tsx'
 import { text } from './text.ts'
 import { type ApiKey, findModels, type KeyChanges } from './use-keys.ts'
 
@@ -12,10 +13,26 @@ export interface Limits {
   readonly daily: string
   readonly concurrency: string
   readonly outputTokens: string
+  readonly tokensAMinute: string
+  readonly toolsAMinute: string
+  readonly toolsADay: string
+  readonly run: TypedCaps
   readonly models: readonly ComboOption[]
 }
 
-export const emptyLimits: Limits = { budget: choiceOf(null), cost: choiceOf(null), rpm: '', daily: '', concurrency: '', outputTokens: '', models: [] }
+export const emptyLimits: Limits = {
+  budget: choiceOf(null),
+  cost: choiceOf(null),
+  rpm: '',
+  daily: '',
+  concurrency: '',
+  outputTokens: '',
+  tokensAMinute: '',
+  toolsAMinute: '',
+  toolsADay: '',
+  run: typedCaps(null),
+  models: [],
+}
 
 const textOf = (value: number | null): string => (value === null ? '' : String(value))
 
@@ -27,6 +44,10 @@ export const limitsOf = (key: ApiKey): Limits => ({
   daily: textOf(key.daily_limit),
   concurrency: textOf(key.max_concurrency),
   outputTokens: textOf(key.max_output_tokens),
+  tokensAMinute: textOf(key.tpm_limit),
+  toolsAMinute: textOf(key.tool_rpm),
+  toolsADay: textOf(key.tool_daily),
+  run: typedCaps(key.run),
   models: (key.allowed_models ?? []).map(id => ({ value: id, label: id })),
 })
 
@@ -35,13 +56,19 @@ const numbers = [
   ['daily', 'daily_limit'],
   ['concurrency', 'max_concurrency'],
   ['outputTokens', 'max_output_tokens'],
+  ['tokensAMinute', 'tpm_limit'],
+  ['toolsAMinute', 'tool_rpm'],
+  ['toolsADay', 'tool_daily'],
 ] as const
 
 const isWhole = (typed: string): boolean => typed === '' || /^[1-9]\d{0,8}$/.test(typed)
 
 /** Returns whether everything that was typed can be sent. */
-export const isReady = (limits: Limits): boolean =>
-  limitOf(limits.budget) !== undefined && limitOf(limits.cost) !== undefined && numbers.every(([name]) => isWhole(limits[name]))
+export const isReady = (limits: Limits, before: Limits): boolean =>
+  limitOf(limits.budget) !== undefined &&
+  limitOf(limits.cost) !== undefined &&
+  numbers.every(([name]) => isWhole(limits[name])) &&
+  areCapsReady(limits.run, before.run)
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
@@ -51,6 +78,8 @@ export function changesOf(limits: Limits, before: Limits): KeyChanges {
   const [budget, cost] = [limitOf(limits.budget), limitOf(limits.cost)]
   if (budget !== undefined && budget !== limitOf(before.budget)) changes.budget_inr = budget
   if (cost !== undefined && cost !== limitOf(before.cost)) changes.max_cost_inr_per_call = cost
+  const run = capChanges(limits.run, before.run)
+  if (run !== null) changes.run = run
   for (const [name, field] of numbers) if (limits[name] !== before[name]) changes[field] = limits[name] === '' ? null : Number(limits[name])
   if (!isSame(limits.models, before.models)) changes.allowed_models = limits.models.length === 0 ? null : limits.models.map(({ value }) => value)
   return changes
@@ -77,7 +106,11 @@ export function LimitFields({ value, onChange }: { readonly value: Limits; reado
         {number('daily', text.daily)}
         {number('concurrency', text.concurrency)}
         {number('outputTokens', text.outputTokens)}
+        {number('tokensAMinute', text.tokensAMinute)}
+        {number('toolsAMinute', text.toolsAMinute)}
+        {number('toolsADay', text.toolsADay)}
       </div>
+      <RunCapFields value={value.run} onChange={next => set('run', next)} />
       <Combobox
         label={text.models}
         hint={text.modelsHint}

@@ -42,6 +42,7 @@ import { responsesEndpoints } from '../../inference/endpoints/responses-endpoint
 import { scoreEndpoints } from '../../inference/endpoints/score-endpoints.ts'
 import { keyEndpoints } from '../../keys/key-endpoints.ts'
 import { limitsEndpoints } from '../../limits/endpoints.ts'
+import { budgetRequestEndpoints } from '../../limits/requests/budget-request-endpoints.ts'
 import { operatorEndpoints } from '../../operator/operator-endpoints.ts'
 import { profileEndpoints } from '../../orgs/accounts/profile-endpoints.ts'
 import { memberEndpoints } from '../../orgs/members/member-endpoints.ts'
@@ -119,6 +120,7 @@ export const endpointTable = {
   ...displayed(activityEndpoints, ['activity']),
   ...displayed(eventEndpoints, ['activityEvents', 'activityCall']),
   ...displayed(limitsEndpoints, ['orgBudgets', 'budgets']),
+  ...budgetRequestEndpoints,
   ...monitorEndpoints,
   ...alertEndpoints,
   ...webhookEndpoints,

@@ -15,6 +15,8 @@ export const budgetView = z.object({
   held_inr: z.number(),
   in_doubt_inr: z.number(),
   remaining_inr: z.number(),
+  increase_inr: z.number().optional().describe('What a person has granted beside the cap. Absent when nothing is.'),
+  increase_until: z.string().optional().describe('The end of the increase.'),
   state: z.enum(['under', 'warned', 'blocked']),
   warn_percent: z.array(z.int()).describe('The marks besides 80 and 100 percent.'),
   resets_at: z.string().nullable().describe('The end of the period. Null when it never ends.'),
@@ -24,7 +26,8 @@ export type BudgetView = z.output<typeof budgetView>
 /** Returns a budget in the fields of the API. The remaining amount excludes held amounts and amounts in doubt. */
 export function budgetViewOf(status: BudgetStatus): BudgetView {
   const cap = status.capUinr ?? 0n
-  const left = cap - status.spentUinr - status.heldUinr - status.inDoubtUinr
+  const { increase } = status
+  const left = cap + (increase?.uinr ?? 0n) - status.spentUinr - status.heldUinr - status.inDoubtUinr
   return {
     scope: status.scope,
     id: status.id,
@@ -35,6 +38,7 @@ export function budgetViewOf(status: BudgetStatus): BudgetView {
     held_inr: inrFromUinr(status.heldUinr),
     in_doubt_inr: inrFromUinr(status.inDoubtUinr),
     remaining_inr: inrFromUinr(left > 0n ? left : 0n),
+    ...(increase === null ? {} : { increase_inr: inrFromUinr(increase.uinr), increase_until: new Date(increase.untilMs).toISOString() }),
     state: status.state,
     warn_percent: [...status.warnPercent],
     resets_at: status.resetsAtMs === null ? null : new Date(status.resetsAtMs).toISOString(),

@@ -13,6 +13,12 @@ import { deletePeriodBudget, upsertPeriodBudget } from './periods/period-queries
 import { findZones, zonesOf } from './periods/zone-queries.ts'
 import { BudgetCalendar, defaultZones } from './periods/zones.ts'
 
+/** An increase of a budget, which ends. */
+export interface Increase {
+  readonly uinr: bigint
+  readonly untilMs: number
+}
+
 /** The state of a budget in its running period. Amounts are in micro-rupees. */
 export interface BudgetStatus {
   readonly scope: Scope
@@ -26,6 +32,8 @@ export interface BudgetStatus {
   readonly heldUinr: bigint
   /** Leased by processes that may be dead. It is available again after their journal was replayed. */
   readonly inDoubtUinr: bigint
+  /** What a person has granted beside the cap, until it ends. Null: nothing. */
+  readonly increase: Increase | null
   readonly state: 'under' | 'warned' | 'blocked'
   /** The marks that its owner has added, in percent. */
   readonly warnPercent: readonly number[]
@@ -102,9 +110,10 @@ export class Budgets {
     const { period = 'month' } = options
     const { strict, warnPercent } = await write(tx, { orgId, scope, scopeId, period }, cap, options)
     for (const row of await tx.many(lockRunningSpend, orgId, scope, scopeId, period, new Date(nowMs))) {
-      const marks = crossed(row.spent, cap, { ...row, warnPercent })
+      const most = cap === null ? null : cap + row.extra
+      const marks = crossed(row.spent, most, { ...row, warnPercent })
       await tx.exec(setCap, row.id, cap, strict, marks.warn, marks.block, new Date(nowMs), warnPercent, marks.marked)
-      if (cap !== null && isAny(marks)) await emitCrossings(tx, this.#options.ids, nowMs, { ...row, orgId, scope, scopeId, cap }, marks)
+      if (most !== null && isAny(marks)) await emitCrossings(tx, this.#options.ids, nowMs, { ...row, orgId, scope, scopeId, cap: most }, marks)
     }
   }
 
@@ -212,14 +221,15 @@ export class Budgets {
       spentUinr: row.spent,
       heldUinr: held > 0n ? held : 0n,
       inDoubtUinr: row.inDoubt,
-      state: stateOf(row.spent, row.capUinr),
+      increase: row.capUinr === null || row.extraUntil === null ? null : { uinr: row.extra, untilMs: row.extraUntil.getTime() },
+      state: stateOf(row.spent, row.capUinr === null ? null : row.capUinr + row.extra),
       warnPercent: row.warnPercent,
       resetsAtMs,
     }
   }
 }
 
-const noSpend = { capUinr: null, strict: false, spentUinr: 0n, heldUinr: 0n, inDoubtUinr: 0n, state: 'under', warnPercent: [] } as const
+const noSpend = { capUinr: null, strict: false, spentUinr: 0n, heldUinr: 0n, inDoubtUinr: 0n, increase: null, state: 'under', warnPercent: [] } as const
 
 const endOf = ({ endsAtMs }: PeriodWindow): number | null => (Number.isFinite(endsAtMs) ? endsAtMs : null)
 

@@ -10,7 +10,7 @@ import { DatabaseUnavailableError, type Db } from '../../../platform/db/db.ts'
 import { type CounterAsk, ensureRows, withoutRow } from './counters/counter-rows.ts'
 import { type Counter, type CounterTable, isMoney, isSpend } from './counters/counter-state.ts'
 import type { ProcessRegistry } from './processes.ts'
-import { acquire, type CounterRow, findEvidence, findOwnLeases, notify, setLimitCap, syncCaps } from './queries.ts'
+import { acquire, type CounterRow, findEvidence, findOwnLeases, type IncreaseRow, notify, setLimitCap, syncCaps } from './queries.ts'
 import type { Refused } from './refusal.ts'
 
 /** The time for which a refusal is kept without asking again. */
@@ -48,6 +48,8 @@ export interface AcquirerOptions {
   readonly giveBack: (counters: readonly Counter[]) => Promise<void>
   /** Drops counters whose rows are gone. */
   readonly onGone: (counters: readonly Counter[]) => void
+  /** Is called when the increase of a counter is another one than before. */
+  readonly onIncrease: () => void
   /** Registers this process again. */
   readonly refence: () => Promise<void>
 }
@@ -270,12 +272,13 @@ export class Acquirer {
     }
   }
 
-  #learn(row: CounterRow & { got: bigint; granted: boolean }, counters: readonly Counter[], needs: readonly bigint[], nowMs: number): void {
+  #learn(row: CounterRow & IncreaseRow & { got: bigint; granted: boolean }, counters: readonly Counter[], needs: readonly bigint[], nowMs: number): void {
     const index = counters.findIndex(counter => counter.id === row.id)
     const counter = counters[index]
     if (counter === undefined) return
     counter.strict = row.strict
     counter.learnSpent(row.spent)
+    if (counter.learnIncrease(row.extra, row.extraUntil)) this.#options.onIncrease()
     counter.taken = 0n
     counter.askedAtMs = nowMs
     counter.slice = row.granted && row.got >= 4n * (needs[index] as bigint) && row.got > 4n ? row.got : 0n

@@ -6,7 +6,7 @@ import { type Counter, isSpend } from './counters/counter-state.ts'
  */
 export function agentRemainingOf(counters: readonly Counter[]): bigint | null {
   let least: bigint | null = null
-  for (const { scope, metric, cap, knownSpent } of counters) {
+  for (const { scope, metric, capWithIncrease: cap, knownSpent } of counters) {
     if (scope !== 'agent' || !isSpend(metric) || cap === null) continue
     const left = cap > knownSpent ? cap - knownSpent : 0n
     if (least === null || left < least) least = left

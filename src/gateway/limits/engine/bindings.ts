@@ -146,6 +146,8 @@ export class Bindings {
     const running = runningCapsOf(principal.orgId, request.policies)
     for (const { ref, cap } of running) counters.push(this.#counters.get(ref, 'running', nowMs, BigInt(cap)))
     if (orgRunning !== null) counters.push(this.#counters.get(orgRef(principal.orgId), 'running', nowMs, BigInt(orgRunning)))
+    // A call after the end of an increase must give back what this process has leased of it.
+    for (const { extraUntilMs } of counters) if (extraUntilMs < endsAtMs && extraUntilMs > nowMs) endsAtMs = extraUntilMs
     const binding: Binding = {
       version: this.version,
       dailyLimit,

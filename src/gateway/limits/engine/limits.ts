@@ -20,7 +20,7 @@ import type { AdmissionRequest, ChargedEvent, Limits, Permit } from './admission
 import { Bindings, scopesOf, type TrialCap } from './bindings.ts'
 import { Allowances } from './counters/allowances.ts'
 import { SpendIds, withoutRow } from './counters/counter-rows.ts'
-import { type Counter, CounterTable, isMoney, isOfRun } from './counters/counter-state.ts'
+import { type Counter, CounterTable, endIncreases, isMoney, isOfRun } from './counters/counter-state.ts'
 import { returnIdle, sweepIdle, writeCounts } from './counters/idle.ts'
 import type { RequestsLeft } from './counters/requests-left.ts'
 import type { LimitsOptions, SpendFollower } from './limits-options.ts'
@@ -114,6 +114,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       channel: newsChannel,
       giveBack: counters => this.#giveBack(counters),
       onGone: counters => this.#forget(counters),
+      onIncrease: () => this.#rebind(),
       refence: () => this.#flusher.exclusive(() => this.#refence()),
     })
     const permitTools: PermitTools<E> = {
@@ -335,6 +336,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       this.#forget(await withoutRow(this.#options.db, [...this.#counters.all()]))
     }
     const nowMs = this.#registry.nowMs()
+    const ended = endIncreases(this.#counters.all(), nowMs)
+    if (ended.length > 0) await this.#giveBack(ended.filter(counter => counter.flight === null))
     // A call can add tokens to a minute of which this process has leased nothing. The others must count them too.
     const added = [...this.#counters.all()].filter(({ over, id, offline, endsAtMs }) => over !== 0n && id === null && !offline && endsAtMs > nowMs)
     if (added.length > 0) await this.#acquirer.ensure(added)

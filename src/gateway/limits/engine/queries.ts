@@ -12,6 +12,24 @@ export interface CounterRow {
   readonly leased: bigint
 }
 
+/**
+ * The cap of the counter `c` together with an increase that has not ended. The database's clock decides, so that an increase ends in every process at the
+ * same instant. Decision 0856 gives the reasons.
+ */
+export const capWithIncrease = (c: string): string => `(case when ${c}.extra_until > clock_timestamp() then ${c}.cap + ${c}.extra else ${c}.cap end)`
+
+/** The increase of the counter `c`: 0 when it has none. */
+export const increaseOf = (c: string): string => `(case when ${c}.extra_until > clock_timestamp() then ${c}.extra else 0 end)`
+
+/** The end of the increase of the counter `c`. Null when it has none. */
+export const increaseEndOf = (c: string): string => `(case when ${c}.extra_until > clock_timestamp() then ${c}.extra_until end)`
+
+/** An increase as columns. */
+export interface IncreaseRow {
+  readonly extra: bigint
+  readonly extraUntil: Date | null
+}
+
 // ---- processes and beats
 
 export const insertProcess = statement<[bootId: string, journal: string], { id: bigint }>(
@@ -126,14 +144,14 @@ export const findCounters = statement<
  */
 export const acquire = statement<
   [processId: bigint, ids: readonly bigint[], needs: readonly bigint[], wants: readonly bigint[], divisor: bigint, partial: boolean],
-  CounterRow & { got: bigint; granted: boolean }
+  CounterRow & IncreaseRow & { got: bigint; granted: boolean }
 >(
   'limits.acquire',
   `with me as materialized (select id from processes where id = $1::bigint and state = 'live' for share),
    ask as materialized (select * from unnest($2::bigint[], $3::bigint[], $4::bigint[]) as a(counter_id, need, want)),
    locked as materialized (
-     select c.id, c.cap, c.strict, c.spent, c.leased from counters c
-     where c.id = any($2::bigint[]) and exists (select 1 from me) order by c.id for no key update),
+     select c.id, ${capWithIncrease('c')} as cap, ${increaseOf('c')} as extra, ${increaseEndOf('c')} as extra_until, c.strict, c.spent, c.leased
+     from counters c where c.id = any($2::bigint[]) and exists (select 1 from me) order by c.id for no key update),
    room as materialized (select l.*, l.cap - l.spent - l.leased as avail, a.need, a.want from locked l join ask a on a.counter_id = l.id),
    plan as materialized (
      select r.*, case
@@ -148,14 +166,15 @@ export const acquire = statement<
    put as (
      insert into leases (process_id, counter_id, amount) select $1::bigint, p.id, p.got from plan p, verdict v where v.granted
      on conflict (process_id, counter_id) do update set amount = leases.amount + excluded.amount)
-   select p.id as "id", p.cap as "cap", p.strict as "strict", p.spent as "spent", p.leased as "leased", p.got as "got", v.granted as "granted"
+   select p.id as "id", p.cap as "cap", p.strict as "strict", p.spent as "spent", p.leased as "leased", p.extra as "extra", p.extra_until as "extraUntil",
+     p.got as "got", v.granted as "granted"
    from plan p, verdict v order by p.id`,
 )
 
 /** Finds the evidence of a refusal: the counter, and the part of it that is leased by processes that may be dead. */
 export const findEvidence = statement<[ids: readonly bigint[], silentMs: bigint], CounterRow & { inDoubt: bigint }>(
   'limits.find_evidence',
-  `select c.id as "id", c.cap as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased",
+  `select c.id as "id", ${capWithIncrease('c')} as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased",
      coalesce((select sum(l.amount) from leases l join processes p on p.id = l.process_id join beats b on b.process_id = p.id
        where l.counter_id = c.id
          and (p.state = 'lost' or b.beat_at < clock_timestamp() - $2::bigint * interval '1 millisecond')), 0)::bigint as "inDoubt"
@@ -234,7 +253,7 @@ export interface LockedCounterRow extends CounterRow {
 
 export const lockCounters = statement<[ids: readonly bigint[]], LockedCounterRow>(
   'limits.lock_counters',
-  `select c.id as "id", c.cap as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased", c.org_id as "orgId", c.scope as "scope",
+  `select c.id as "id", ${capWithIncrease('c')} as "cap", c.strict as "strict", c.spent as "spent", c.leased as "leased", c.org_id as "orgId", c.scope as "scope",
      c.scope_id as "scopeId", c.metric as "metric", c.period as "period", c.ends_at as "endsAt", c.warned_at is not null as "warned",
      c.blocked_at is not null as "blocked", c.warn_percent as "warnPercent", c.warned_percent as "warnedPercent"
    from counters c where c.id = any($1::bigint[]) order by c.id for no key update`,
@@ -335,11 +354,11 @@ export const deleteBudget = statement<[orgId: number, scope: string, scopeId: st
 /** Locks the running counters of a scope that a budget of this period has. */
 export const lockRunningSpend = statement<
   [orgId: number, scope: string, scopeId: string, period: BudgetPeriod, now: Date],
-  Pick<LockedCounterRow, 'id' | 'period' | 'spent' | 'endsAt' | 'warned' | 'blocked' | 'warnPercent' | 'warnedPercent'>
+  Pick<LockedCounterRow, 'id' | 'period' | 'spent' | 'endsAt' | 'warned' | 'blocked' | 'warnPercent' | 'warnedPercent'> & Pick<IncreaseRow, 'extra'>
 >(
   'limits.lock_running_spend',
   `select c.id as "id", c.period as "period", c.spent as "spent", c.ends_at as "endsAt", c.warned_at is not null as "warned",
-     c.blocked_at is not null as "blocked", c.warn_percent as "warnPercent", c.warned_percent as "warnedPercent"
+     c.blocked_at is not null as "blocked", c.warn_percent as "warnPercent", c.warned_percent as "warnedPercent", ${increaseOf('c')} as "extra"
    from counters c
    where c.org_id = $1::int and c.scope = $2::text and c.scope_id = $3::text and (c.metric = 'spend' or c.metric = 'budget')
      and (c.ends_at is null or c.ends_at > $5::timestamptz) and ${periodOf('c')} = $4::text and ($4::text <> 'month' or ${isOfMonth('c')})
@@ -367,7 +386,7 @@ export const setCap = statement<
 )
 
 /** The budget of a scope, and the counter of its running period. */
-export interface SpendRow {
+export interface SpendRow extends IncreaseRow {
   readonly place: number
   readonly counterId: bigint | null
   readonly capUinr: bigint | null
@@ -380,6 +399,7 @@ export interface SpendRow {
 
 const spendColumns = `a.place::int as "place", c.id as "counterId", b.cap_uinr as "capUinr", coalesce(b.strict, false) as "strict",
      coalesce(b.warn_percent, '{}') as "warnPercent", coalesce(c.spent, 0)::bigint as "spent", coalesce(c.leased, 0)::bigint as "leased",
+     ${increaseOf('c')}::bigint as "extra", ${increaseEndOf('c')} as "extraUntil",
      coalesce((select sum(l.amount) from leases l join processes p on p.id = l.process_id join beats t on t.process_id = p.id
        where l.counter_id = c.id
          and (p.state = 'lost' or t.beat_at < clock_timestamp() - $5::bigint * interval '1 millisecond')), 0)::bigint as "inDoubt"`

@@ -12,6 +12,9 @@ import { type Counter, isOfRun, isSpend, type RefusalNote } from './counters/cou
 import { isToolRate } from './counters/tool-rates.ts'
 import { runCallsRemainingOf, runRemainingOf, runSpentOf } from './run-remaining.ts'
 
+/** The way to more, which the refusal of a cap or budget names. */
+export const howToAsk = 'ask for more with POST /v1/me/budget-requests (MCP tool budget_request)'
+
 /** The seconds to wait when only the holds of running calls cause the refusal. */
 const heldRetrySeconds = 5
 
@@ -144,8 +147,8 @@ function budgetError(counter: Counter, note: RefusalNote, nowMs: number, headers
     shouldRetry: false,
     message:
       note.spent < note.cap
-        ? `${message} too small for what is asked.`
-        : `${message} spent. Do not retry: ${isEndless ? 'it never resets, but' : `it resets at ${resetsAt}, or`} its owner can raise it.`,
+        ? `${message} too small for what is asked. You can ${howToAsk}.`
+        : `${message} spent. Do not retry: ${isEndless ? 'it never resets, but' : `it resets at ${resetsAt}, or`} its owner can raise it. You can ${howToAsk}.`,
   })
 }
 

@@ -1,5 +1,6 @@
 /** Statements on the counters of runs. They are rows of `counters` in the scope of their organisation, with the id `run/<number>` and no end. */
 import { statement } from '../../../platform/db/db.ts'
+import { capWithIncrease, increaseOf } from '../engine/queries.ts'
 
 /** Makes the two counters of a run, which has used something already. */
 export const insertRunCounters = statement<
@@ -29,8 +30,8 @@ export const setRunCounters = statement<
 >(
   'limits.set_run_counters',
   `update counters c set cap = n.cap, strict = $7::boolean, spent = n.spent,
-     warned_at = case when n.cap is null or n.spent * 5 < n.cap * 4 then null else c.warned_at end,
-     blocked_at = case when n.cap is null or n.spent < n.cap then null else c.blocked_at end
+     warned_at = case when n.cap is null or n.spent * 5 < (n.cap + ${increaseOf('c')}) * 4 then null else c.warned_at end,
+     blocked_at = case when n.cap is null or n.spent < n.cap + ${increaseOf('c')} then null else c.blocked_at end
    from (values ('run_spend', $5::bigint, $3::bigint), ('run_calls', $6::bigint, $4::bigint)) as n(metric, cap, spent)
    where c.org_id = $1::int and c.scope = 'org' and c.scope_id = $2::text and c.metric = n.metric and c.period = 'ever'
    returning c.id as "id", c.metric as "metric"`,
@@ -57,26 +58,26 @@ export const chargeRunCounters = statement<
      from unnest($1::int[], $2::text[], $3::bigint[], $4::bigint[]) as a(org_id, scope_id, value, calls)
      cross join (values ('run_spend'), ('run_calls')) as m(metric)),
    locked as materialized (
-     select c.id, a.amount, c.cap, c.spent + a.amount as now_spent, c.warned_at is not null as warned, c.blocked_at is not null as blocked
+     select c.id, a.amount, ${capWithIncrease('c')} as cap, c.spent + a.amount as now_spent, c.warned_at is not null as warned, c.blocked_at is not null as blocked
      from counters c join added a on a.org_id = c.org_id and a.scope_id = c.scope_id and a.metric = c.metric
      where c.scope = 'org' and c.period = 'ever' order by c.id for no key update of c)
    update counters c set spent = c.spent + l.amount,
      warned_at = case when l.cap > 0 and l.now_spent * 5 >= l.cap * 4 then coalesce(c.warned_at, $5::timestamptz) else c.warned_at end,
      blocked_at = case when l.cap > 0 and l.now_spent >= l.cap then coalesce(c.blocked_at, $5::timestamptz) else c.blocked_at end
    from locked l where c.id = l.id
-   returning c.scope_id as "scopeId", c.metric as "metric", c.cap as "cap", c.spent as "spent",
+   returning c.scope_id as "scopeId", c.metric as "metric", l.cap as "cap", c.spent as "spent",
      coalesce(not l.warned and l.cap > 0 and l.now_spent * 5 >= l.cap * 4, false) as "warns",
      coalesce(not l.blocked and l.cap > 0 and l.now_spent >= l.cap, false) as "blocks"`,
 )
 
-/** Deletes the counters of runs that no process leases. Returns the ids of their scopes. */
+/** Deletes the counters of runs that no process leases and that have no increase. Returns the ids of their scopes. */
 export const deleteRunCounters = statement<[orgIds: readonly number[], scopeIds: readonly string[]], { scopeId: string }>(
   'limits.delete_run_counters',
   `with asked as materialized (select * from unnest($1::int[], $2::text[]) as a(org_id, scope_id)),
    locked as materialized (
-     select c.id, c.scope_id, c.leased from counters c join asked a on a.org_id = c.org_id and a.scope_id = c.scope_id
+     select c.id, c.scope_id, c.leased, ${increaseOf('c')} as extra from counters c join asked a on a.org_id = c.org_id and a.scope_id = c.scope_id
      where c.scope = 'org' and c.metric in ('run_calls', 'run_spend') order by c.id for no key update of c),
-   free as (select scope_id from locked group by scope_id having bool_and(leased = 0)),
+   free as (select scope_id from locked group by scope_id having bool_and(leased = 0 and extra = 0)),
    gone as (delete from counters c using locked l, free f where c.id = l.id and f.scope_id = l.scope_id returning c.scope_id)
    select distinct scope_id as "scopeId" from gone`,
 )

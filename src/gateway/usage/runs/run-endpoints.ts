@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endpointOf } from '../../../platform/endpoint.ts'
 import { ownRunCapsShape } from '../../../platform/security/run-caps.ts'
+import { searchText } from '../../../platform/values/list-params.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
 import { int4Max } from '../../../platform/values/row-id.ts'
 import { whole } from '../activity/activity-parameters.ts'
@@ -27,6 +28,8 @@ const figures = {
   value_inr: z.number(),
 }
 
+const runStates = ['active', 'idle', 'held', 'ended'] as const
+
 const runView = z.object({
   run_id: z.string().describe('As the calls name it. (others): the calls of further runs of a day with 100,000 runs.'),
   agent_id: z.int().nullable().describe('The agent that the run belongs to: the one at the top of its family.'),
@@ -34,7 +37,7 @@ const runView = z.object({
   key_id: z.int().nullable().describe('The key that the run belongs to, when its calls name no registered agent.'),
   key_name: z.string().nullable(),
   state: z
-    .enum(['active', 'idle', 'held', 'ended'])
+    .enum(runStates)
     .describe(
       'idle: no call for 30 minutes. The next call belongs to the run all the same. held: a cap is reached, and a higher one lets the run go on. ended: its calls are refused, or its agent is revoked.',
     ),
@@ -43,6 +46,9 @@ const runView = z.object({
   max_minutes: z.int().nullable(),
   max_subagents: z.int().nullable(),
   tags: z.record(z.string(), z.string()).describe('Of each key, the first value that a call gave in x-br-tags.'),
+  increase_inr: z.number().optional().describe('What a person has granted beside max_cost_inr. Absent when nothing is.'),
+  increase_calls: z.int().optional().describe('What a person has granted beside max_calls.'),
+  increase_until: z.string().optional().describe('The end of the increase, or of the later one of both.'),
   ended_at: z.string().nullable().describe('Null: nobody ended the run itself.'),
   ended_by: z.object({ kind: z.enum(['person', 'key']), id: z.int() }).nullable(),
   first_at: z.string().describe('Admission of the first call, ISO 8601, UTC.'),
@@ -82,8 +88,9 @@ function stateOf(run: RunRow, nowMs: number): z.output<typeof runView>['state'] 
   return nowMs - lastAt.getTime() < idleMs ? 'active' : 'idle'
 }
 
-function isHeld({ costCapUinr, callsCap, minutesCap, valueUinr, calls, firstAt }: RunRow, nowMs: number): boolean {
-  if ((costCapUinr !== null && valueUinr >= costCapUinr) || (callsCap !== null && calls >= callsCap)) return true
+function isHeld({ costCapUinr, callsCap, moreUinr, moreCalls, minutesCap, valueUinr, calls, firstAt }: RunRow, nowMs: number): boolean {
+  if (costCapUinr !== null && valueUinr >= costCapUinr + (moreUinr ?? 0n)) return true
+  if (callsCap !== null && calls >= callsCap + (moreCalls ?? 0n)) return true
   return minutesCap !== null && nowMs >= firstAt.getTime() + minutesCap * 60_000
 }
 
@@ -106,6 +113,9 @@ function viewOf(run: RunRow, nowMs: number): z.output<typeof runView> {
     max_minutes: run.minutesCap,
     max_subagents: run.subagentsCap,
     tags: run.tags ?? {},
+    ...(run.moreUinr === null ? {} : { increase_inr: inrFromUinr(run.moreUinr) }),
+    ...(run.moreCalls === null ? {} : { increase_calls: Number(run.moreCalls) }),
+    ...(run.moreUntil === null ? {} : { increase_until: run.moreUntil.toISOString() }),
     ended_at: run.endedAt?.toISOString() ?? null,
     ended_by: endedBy(run.endedByUser, run.endedByKey),
     first_at: run.firstAt.toISOString(),
@@ -142,6 +152,8 @@ export const runEndpoints = {
         ...owner,
         from: z.string().optional().describe('IST day, YYYY-MM-DD. Only runs with a call on this day or later.'),
         tag: z.string().max(200).optional().describe('Only runs with this tag, as key=value.'),
+        q: searchText('A part of the id of the run, in upper or lower case.'),
+        state: z.enum(runStates).optional(),
         limit: whole.min(1).max(pageMax).optional().describe(`Runs of a page, at most ${pageMax}. Default: ${pageDefault}.`),
         cursor: z.string().optional().describe('next_cursor of the page before.'),
       }),
@@ -149,9 +161,13 @@ export const runEndpoints = {
     output: z.object({ runs: z.array(runView), next_cursor: z.string().nullable().describe('Null after the last page.') }),
     errors: ['bad_request', 'database_unavailable'],
     async handle({ runs }, { query }, { principal }) {
-      const { limit = pageDefault, agent_id, key_id, from, tag, cursor } = query
-      const { rows, nextCursor } = await runs.list(principal.orgId, { agentId: agent_id, keyId: key_id, from, tag, cursor }, limit)
+      const { limit = pageDefault, agent_id, key_id, from, tag, cursor, q, state } = query
       const nowMs = runs.nowMs()
+      const words = q?.toLowerCase()
+      const isWanted = (run: RunRow): boolean =>
+        (words === undefined || run.runId.toLowerCase().includes(words)) && (state === undefined || stateOf(run, nowMs) === state)
+      const filter = { agentId: agent_id, keyId: key_id, from, cursor }
+      const { rows, nextCursor } = await runs.list(principal.orgId, filter, limit, words === undefined && state === undefined ? undefined : isWanted)
       return { runs: rows.map(each => viewOf(each, nowMs)), next_cursor: nextCursor }
     },
   }),

@@ -30,6 +30,10 @@ export interface RunRow {
   /** The caps that bind the run, as its last look-up found them. Null: none. */
   readonly costCapUinr: bigint | null
   readonly callsCap: bigint | null
+  /** What a person has granted beside the caps until a time. Null: nothing. */
+  readonly moreUinr: bigint | null
+  readonly moreCalls: bigint | null
+  readonly moreUntil: Date | null
   readonly minutesCap: number | null
   readonly subagentsCap: number | null
 }
@@ -43,6 +47,8 @@ const columns = `r.number as "number", r.owner_kind as "ownerKind", r.owner_id a
      r.tags as "tags",
      r.first_at as "firstAt", r.last_at as "lastAt", r.last_day as "lastDay", r.${sums},
      e.ended_at as "endedAt", e.ended_by_user as "endedByUser", e.ended_by_key as "endedByKey", coalesce(a.status = 'revoked', false) as "isRevoked",
+     case when cs.extra_until > clock_timestamp() then cs.extra end as "moreUinr", case when cc.extra_until > clock_timestamp() then cc.extra end as "moreCalls",
+     case when greatest(cs.extra_until, cc.extra_until) > clock_timestamp() then greatest(cs.extra_until, cc.extra_until) end as "moreUntil",
      cs.cap as "costCapUinr", cc.cap as "callsCap", coalesce(r.set_caps->>'max_minutes', coalesce(a.run_caps, k.run_caps)->>'max_minutes')::int as "minutesCap",
      coalesce(r.set_caps->>'max_subagents', coalesce(a.run_caps, k.run_caps)->>'max_subagents')::int as "subagentsCap"`
 /** The counter of a run with caps, which counts what its row does. */

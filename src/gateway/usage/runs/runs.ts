@@ -36,6 +36,9 @@ const tagValuesMax = 200
 const tagRunsMax = 500_000
 /** The runs of one delete. Each has up to a few hundred parts. */
 const deleteBatch = 500
+/** The rows of one read of a search, and the most reads of one page. A page may be short, or empty, before the last one. */
+const searchRows = 500
+const searchReadsMax = 10
 const dayMs = 24 * 3600_000
 const newestDay = '9999-12-31'
 const newestNumber = 2n ** 63n - 1n
@@ -105,25 +108,26 @@ export class Runs {
 
   /**
    * Returns a page of runs. The runs of the latest days come first; those of one day come in the order in which they began, the newest first. A run that
-   * gets a call on a later day while somebody reads the pages moves to the beginning. Throws `bad_request`.
+   * gets a call on a later day while somebody reads the pages moves to the beginning. With `isWanted`, only such runs are returned, and a page looks at a
+   * bounded number of runs. Throws `bad_request`.
    */
-  async list(orgId: number, { from = '1970-01-01', cursor, tag, ...filter }: RunFilter, limit: number): Promise<RunPage> {
+  async list(orgId: number, { from = '1970-01-01', cursor, tag, ...filter }: RunFilter, limit: number, isWanted?: (run: RunRow) => boolean): Promise<RunPage> {
     if (startOfIstDayMs(from) === null) throw fail('bad_request', { message: `"${from.slice(0, 40)}" is no calendar day; write YYYY-MM-DD.` })
     const place = placeOf(cursor)
     const tagged = tag === undefined ? null : tagOf(tag)
     const owner = await this.#ownerOf(orgId, filter)
     const { db, journal } = this.#deps
     await journal.flushNow()
-    const part = [orgId, from, place.day, place.number, limit + 1] as const
-    const rows =
-      tagged !== null
-        ? await db.many(listRunsOfTag, ...part, owner?.kind ?? null, owner?.id ?? null, tagged)
-        : owner === null
-          ? await db.many(listRuns, ...part)
-          : await db.many(listRunsOfOwner, ...part, owner.kind, owner.id)
+    const read = (at: Place, count: number): Promise<RunRow[]> => {
+      const part = [orgId, from, at.day, at.number, count] as const
+      if (tagged !== null) return db.many(listRunsOfTag, ...part, owner?.kind ?? null, owner?.id ?? null, tagged)
+      return owner === null ? db.many(listRuns, ...part) : db.many(listRunsOfOwner, ...part, owner.kind, owner.id)
+    }
+    if (isWanted !== undefined) return search(read, place, limit, isWanted)
+    const rows = await read(place, limit + 1)
     const shown = rows.slice(0, limit)
     const last = shown.at(-1)
-    return { rows: shown, nextCursor: rows.length > limit && last !== undefined ? `${last.lastDay}.${last.number}` : null }
+    return { rows: shown, nextCursor: rows.length > limit && last !== undefined ? cursorOf(last) : null }
   }
 
   /**
@@ -253,6 +257,32 @@ function withMainAgent(run: RunRow, subagents: readonly (RunSums & { readonly na
 }
 
 function placeOf(cursor: string | undefined): { readonly day: string; readonly number: bigint } {
+interface Place {
+  readonly day: string
+  readonly number: bigint
+}
+
+const cursorOf = ({ lastDay, number }: Pick<RunRow, 'lastDay' | 'number'>): string => `${lastDay}.${number}`
+
+/** Reads on until a page is full, or until it has looked at its most runs. The next page begins after the last run that it looked at. */
+async function search(read: (at: Place, count: number) => Promise<RunRow[]>, from: Place, limit: number, isWanted: (run: RunRow) => boolean): Promise<RunPage> {
+  const found: RunRow[] = []
+  let at = from
+  for (let reads = 0; reads < searchReadsMax; reads++) {
+    const rows = await read(at, searchRows)
+    for (const row of rows) {
+      if (!isWanted(row)) continue
+      found.push(row)
+      if (found.length === limit) return { rows: found, nextCursor: cursorOf(row) }
+    }
+    const last = rows.at(-1)
+    if (rows.length < searchRows || last === undefined) return { rows: found, nextCursor: null }
+    at = { day: last.lastDay, number: last.number }
+  }
+  return { rows: found, nextCursor: cursorOf({ lastDay: at.day, number: at.number }) }
+}
+
+function placeOf(cursor: string | undefined): Place {
   if (cursor === undefined) return { day: newestDay, number: newestNumber }
   const [, day, number] = cursorShape.exec(cursor) ?? []
   if (day === undefined || number === undefined || startOfIstDayMs(day) === null || BigInt(number) > newestNumber)

@@ -38,6 +38,19 @@ const runLoop = z.object({
   rule: z.enum(['warn', 'stop']).describe('The rule of the agent or key. stop: the tenth repetition is refused; `pace` never is.'),
 })
 
+/** What a request for more budget asks for. It does not contain the reason, because a person or an agent wrote it. */
+const askedBudget = {
+  request_id: z.int(),
+  scope: z.enum(['run', 'org', 'workspace', 'member', 'key', 'agent']).describe('run, or the scope of the budget.'),
+  scope_id: z.string().nullable().describe('Whose budget it is. Null for a run.'),
+  period: z.enum(['ever', 'month', 'week', 'day']).nullable().describe('The period of the budget. Null for a run.'),
+  run_id: z.string().nullable().describe('The id that the calls of the run name.'),
+  agent_id: z.int().nullable().describe('The agent that the run belongs to.'),
+  key_id: z.int().nullable().describe('The key that the run belongs to.'),
+  amount_inr: z.number().nullable().describe('Rupees. Null: it asks for calls, or nothing was granted.'),
+  calls: z.int().nullable().describe('Calls of a run. Null: it asks for rupees, or nothing was granted.'),
+}
+
 /** Data of a key that was made or revoked. It does not contain the name, because a person typed it. */
 const keyFacts = z.object({
   key_id: z.int(),
@@ -130,6 +143,8 @@ export const eventCatalog = {
   'run.warn': { family: 'budget', when: 'A run reaches 80 % of its cap on cost or calls.', data: runCrossing },
   'run.held': { family: 'budget', when: 'A run reaches its cap on cost or calls. Brigade refuses its calls until the cap is raised.', data: runCrossing },
   'run.loop': { family: 'budget', when: 'A run repeats itself. It is sent once for each run and kind.', data: runLoop },
+  'budget.requested': { family: 'budget', when: 'An agent, a key or a person asks for more budget, or for a higher cap of a run.', data: z.object({ ...askedBudget, expires_at: z.string().describe('From then on nobody can decide the request.') }) },
+  'budget.decided': { family: 'budget', when: 'A person grants or refuses a request for more budget.', data: z.object({ ...askedBudget, decision: z.enum(['granted', 'refused']), until: z.string().nullable().describe('The end of the increase. Null: it was refused.') }) },
   'key.created': { family: 'keys', when: 'An API key is made.', data: keyFacts },
   'key.revoked': { family: 'keys', when: 'An API key is revoked.', data: keyFacts },
   'access.decided': { family: 'keys', when: 'An owner or admin decides a request for access. This version makes no such requests yet.', data: accessDecision },

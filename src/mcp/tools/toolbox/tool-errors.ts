@@ -123,13 +123,15 @@ const nextSteps: Readonly<Record<string, string>> = {
   unsupported_operation: 'Choose another model with models_list.',
 }
 
-const spentBudget = 'Do not retry: the budget does not come back by waiting. Stop this work and tell the user; budget_get shows the figures.'
-const toRaise = 'Do not retry: stop this work and tell the user, who can raise the cap of the run. It then continues.'
+const spentBudget =
+  'Do not retry: the budget does not come back by waiting. Stop this work and tell the user; budget_get shows the figures, and budget_request asks for more.'
+const heldTime = 'Do not retry: stop this work and tell the user, who can raise the cap of the run. It then continues.'
+const toRaise = 'Do not retry: stop this work and tell the user, who can raise the cap of the run. budget_request asks for it. The run then continues.'
 /** The caps of a run, which no waiting ends. */
 const heldRun: Readonly<Record<string, string>> = {
   run_budget_exceeded: toRaise,
   run_calls_exceeded: toRaise,
-  run_time_exceeded: toRaise,
+  run_time_exceeded: heldTime,
   run_loop_detected: 'Do not retry: you repeat the same call. Do something else, or stop and tell the user.',
   run_subagents_exceeded: 'Do not begin another sub-agent. Go on with those that this run has.',
 }

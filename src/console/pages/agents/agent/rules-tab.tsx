@@ -59,7 +59,7 @@ function RulesForm({ agent }: { readonly agent: AgentFamily }) {
     },
   })
   const changes = { ...changesOf(rules, before.rules), ...(owner === before.owner || owner === '' ? {} : { owner_uid: Number(owner) }) }
-  const isChanged = Object.keys(changes).length > 0 && isReady(rules)
+  const isChanged = Object.keys(changes).length > 0 && isReady(rules, before.rules)
   return (
     <form
       className="stack-5"
@@ -72,7 +72,7 @@ function RulesForm({ agent }: { readonly agent: AgentFamily }) {
       <p className="quiet">
         {text.rulesAbout} {!isAdmin && text.adminRules}
       </p>
-      <RuleFields value={rules} onChange={setRules} />
+      <RuleFields value={rules} onChange={setRules} hasRuns={agent.depth === 0} />
       {isAdmin && <OwnerField agent={agent} value={owner} onChange={setOwner} />}
       {save.error && <InlineError error={apiErrorOf(save.error)} />}
       <div>

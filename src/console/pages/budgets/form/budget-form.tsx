@@ -32,6 +32,7 @@ export const budgetsChanged = (): Promise<void> => invalidate('orgBudgets', 'lis
  */
 export function BudgetForm({ budget, onSaved }: { readonly budget: BoundBudget; readonly onSaved?: () => void }) {
   const now = useNow()
+  const { period = 'month' } = budget
   const given = savedOf(budget)
   const [base, setBase] = useState(given)
   const [choice, setChoice] = useState(() => choiceOf(given.capInr))
@@ -51,14 +52,14 @@ export function BudgetForm({ budget, onSaved }: { readonly budget: BoundBudget; 
         body: {
           scope: budget.scope,
           ...(budget.id === null ? {} : { target_id: budget.id }),
-          monthly_budget_inr: capInr,
+          ...(period === 'month' ? { monthly_budget_inr: capInr } : { period, budget_inr: capInr }),
           ...(isStrict === base.isStrict || isStrict === undefined ? {} : { strict: isStrict }),
         },
       }),
     onSuccess: async ({ budget: saved }) => {
       adopt({ capInr: saved.cap_inr, isStrict: base.isStrict === undefined ? undefined : saved.strict })
       await budgetsChanged()
-      toast(saved.cap_inr === null ? text.lifted(budget.name) : text.saved(budget.name, saved.cap_inr))
+      toast(saved.cap_inr === null ? text.lifted(budget.name, period) : text.saved(budget.name, saved.cap_inr, period))
       onSaved?.()
     },
   })
@@ -72,7 +73,7 @@ export function BudgetForm({ budget, onSaved }: { readonly budget: BoundBudget; 
         if (isTouched && limit !== undefined && !save.isPending) save.mutate(limit)
       }}
     >
-      <MoneyField label={text.amount} value={choice} onChange={setChoice} />
+      <MoneyField label={text.amount(period)} value={choice} onChange={setChoice} />
       {limit !== undefined && <ConsequenceLine {...consequenceOf(budget, limit, now)} />}
       {isStrict !== undefined && limit !== null && <Check label={text.strict} hint={text.strictHint} isChecked={isStrict} onChange={setStrict} />}
       {isOvertaken && (

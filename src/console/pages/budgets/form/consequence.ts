@@ -4,6 +4,9 @@ import { shortMoney } from '../../../ui/format/numbers.ts'
 /** What a budget binds. */
 export type BudgetScope = 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'
 
+/** The time after which a budget starts again. */
+export type BudgetPeriod = 'ever' | 'month' | 'week' | 'day'
+
 /** A budget of one scope, or the place for one. */
 export interface BoundBudget {
   readonly scope: BudgetScope
@@ -17,6 +20,8 @@ export interface BoundBudget {
   readonly heldInr?: number
   /** Of calls whose end is not known yet. */
   readonly inDoubtInr?: number
+  /** Default: the month. */
+  readonly period?: BudgetPeriod
   /** Left out: the page does not know, and does not change it. */
   readonly isStrict?: boolean
 }
@@ -44,6 +49,20 @@ export function resetDay(nowMs: number): string {
   return dayText(addDays(start, daysInMonth(start)))
 }
 
+/** Returns the words for the end of a period. Only the month of India is known here: the others follow the time zone of the organisation's budgets. */
+function untilText(period: BudgetPeriod, nowMs: number): string {
+  switch (period) {
+    case 'month':
+      return ` until ${resetDay(nowMs)} (midnight in India)`
+    case 'week':
+      return ' until the week has ended'
+    case 'day':
+      return ' until the day has ended'
+    case 'ever':
+      return ' until somebody raises it'
+  }
+}
+
 /** What happens with a limit, and whether it stops calls now or lifts a limit. */
 export interface Consequence {
   readonly tone: 'quiet' | 'warn'
@@ -59,13 +78,12 @@ export function consequenceOf(budget: BoundBudget, limitInr: number | null, nowM
       tone: capInr === null ? 'quiet' : 'warn',
       text: `${capInr === null ? '' : `This lifts the limit of ${shortMoney(capInr)}. `}Without a limit, this budget refuses no call. Other budgets that apply still do.`,
     }
-  const reset = resetDay(nowMs)
-  if (limitInr <= spentInr)
-    return { tone: 'warn', text: `${shortMoney(spentInr)} is already spent, so the gateway refuses ${calls} until ${reset} (midnight in India).` }
+  const until = untilText(budget.period ?? 'month', nowMs)
+  if (limitInr <= spentInr) return { tone: 'warn', text: `${shortMoney(spentInr)} is already spent, so the gateway refuses ${calls}${until}.` }
   const left = limitInr - spentInr - heldInr - inDoubtInr
   if (left <= 0) return { tone: 'warn', text: `Running calls hold what is left, so the gateway refuses ${calls} that is new until they end.` }
   return {
     tone: 'quiet',
-    text: `${shortMoney(left)} of ${shortMoney(limitInr)} is left. When it is used up, the gateway refuses ${calls} until ${reset} (midnight in India).`,
+    text: `${shortMoney(left)} of ${shortMoney(limitInr)} is left. When it is used up, the gateway refuses ${calls}${until}.`,
   }
 }

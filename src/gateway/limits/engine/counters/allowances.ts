@@ -14,7 +14,7 @@ import { type Binding, type Bindings, runCountersOf, type TrialCap, trialScopeId
 import { CallPermit, type PermitTools } from '../permit.ts'
 import type { ProcessRegistry } from '../processes.ts'
 import { type Refused, refusalError } from '../refusal.ts'
-import { type Counter, type CounterTable, isOfRun, isValue } from './counter-state.ts'
+import { type Counter, type CounterTable, endIncreases, isOfRun, isValue } from './counter-state.ts'
 import { RequestsLeft } from './requests-left.ts'
 import { hasTokenCap, tokensHeld } from './token-rates.ts'
 
@@ -177,6 +177,8 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
         }
         const ofOrg = binding.counters.at(-1)
         if (orgRunning !== null && ofOrg !== undefined) await this.#follow(ofOrg, orgRunning)
+        const ended = endIncreases(binding.counters, nowMs)
+        if (ended.length > 0) await this.#options.giveBack(ended)
         const needs = needsOf(binding, request, boundUinr)
         const answer = await acquirer.obtain(binding.counters, needs, false)
         if ('amounts' in answer) {
@@ -187,7 +189,7 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
           throw refusalError(beyond, nowMs, binding.counters, request.run)
         }
         const left: bigint | null = round < roundsMax ? strictlyLeft(answer, request, boundUinr) : null
-        if (left === null && isOfRun(answer.counter.metric) && answer.note.cap !== answer.counter.cap) this.#options.onRunUnknown?.()
+        if (left === null && isOfRun(answer.counter.metric) && answer.note.cap !== answer.counter.capWithIncrease) this.#options.onRunUnknown?.()
         if (left === null) throw refusalError(answer, nowMs, binding.counters, request.run)
         boundUinr = left
       } catch (error) {

@@ -65,6 +65,9 @@ export class Counter {
   /** The row's id, or null until `ensure` has run. */
   id: bigint | null = null
   cap: bigint | null
+  /** The increase beside the cap as the last grant had it, and its end by the clock of the database in Unix milliseconds. */
+  extra = 0n
+  extraUntilMs = Number.POSITIVE_INFINITY
   /** True: no grant goes beyond the cap. It is so for strict budgets, and for tokens a minute. */
   strict: boolean
   /** The leased and free amount. */
@@ -168,6 +171,20 @@ export class Counter {
     if (spent > this.knownSpent) this.knownSpent = spent
   }
 
+  /** The cap with the increase, as far as this process knows. */
+  get capWithIncrease(): bigint | null {
+    return this.cap === null ? null : this.cap + this.extra
+  }
+
+  /** Takes over the increase that a grant was decided by. Returns true when it differs. */
+  learnIncrease(extra: bigint, until: Date | null): boolean {
+    const untilMs = until?.getTime() ?? Number.POSITIVE_INFINITY
+    if (this.extra === extra && this.extraUntilMs === untilMs) return false
+    this.extra = extra
+    this.extraUntilMs = untilMs
+    return true
+  }
+
   /** True when nothing of the counter is in use, so that it can be dropped. */
   get isEmpty(): boolean {
     return this.lease === 0n && this.flight === null && this.waiting === 0n
@@ -190,6 +207,17 @@ export function periodOf(metric: Exclude<Metric, 'budget'>, nowMs: number): { pe
     case 'run_calls':
       return { period: 'ever', endsAtMs: Number.POSITIVE_INFINITY }
   }
+}
+
+/** Ends the increases whose time is over, and returns their counters. What these have leased must go back before a call takes it. */
+export function endIncreases(counters: Iterable<Counter>, nowMs: number): Counter[] {
+  const ended = [...counters].filter(({ extraUntilMs }) => extraUntilMs <= nowMs)
+  for (const counter of ended) {
+    counter.learnIncrease(0n, null)
+    // Holds under the higher cap go back when their calls end. The next grant within the cap clears the mark.
+    counter.overdrawn = true
+  }
+  return ended
 }
 
 /** A counter of a run, as its row was when it was read. */

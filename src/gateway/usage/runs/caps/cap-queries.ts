@@ -75,10 +75,13 @@ export const findRunsWithCaps = statement<[limit: number], { orgId: number; owne
    order by place, number desc limit $1::int`,
 )
 
-/** Returns runs with counters whose last call was before a day. */
+/** Returns runs with counters whose last call was before a day. A run with an increase keeps its counters until the increase ends. */
 export const findRestingRuns = statement<[before: string, limit: number], { number: bigint; orgId: number }>(
   'usage.find_resting_runs',
-  `select number as "number", org_id as "orgId" from runs where capped and last_day < $1::date order by last_day limit $2::int`,
+  `select number as "number", org_id as "orgId" from runs r where capped and last_day < $1::date
+     and not exists (select 1 from counters c where c.org_id = r.org_id and c.scope = 'org' and c.scope_id = 'run/' || r.number and c.metric in ('run_spend', 'run_calls')
+       and c.period = 'ever' and c.extra_until > clock_timestamp())
+   order by last_day limit $2::int`,
 )
 
 /** Locks the rows of runs that still rest. */
