@@ -166,7 +166,7 @@ export const runEndpoints = {
       const words = q?.toLowerCase()
       const isWanted = (run: RunRow): boolean =>
         (words === undefined || run.runId.toLowerCase().includes(words)) && (state === undefined || stateOf(run, nowMs) === state)
-      const filter = { agentId: agent_id, keyId: key_id, from, cursor }
+      const filter = { agentId: agent_id, keyId: key_id, from, tag, cursor }
       const { rows, nextCursor } = await runs.list(principal.orgId, filter, limit, words === undefined && state === undefined ? undefined : isWanted)
       return { runs: rows.map(each => viewOf(each, nowMs)), next_cursor: nextCursor }
     },

@@ -256,7 +256,6 @@ function withMainAgent(run: RunRow, subagents: readonly (RunSums & { readonly na
   return [main, ...subagents]
 }
 
-function placeOf(cursor: string | undefined): { readonly day: string; readonly number: bigint } {
 interface Place {
   readonly day: string
   readonly number: bigint
