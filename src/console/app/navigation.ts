@@ -45,6 +45,7 @@ export const navigation: readonly NavGroup[] = [
       { to: '/budgets', label: 'Budgets', icon: 'wallet', letter: 'b', role: 'admin' },
       { to: '/members', label: 'Members', icon: 'people', letter: 'e' },
       { to: '/workspaces', label: 'Workspaces', icon: 'folder', letter: 'w' },
+      { to: '/tools', label: 'Tools', icon: 'server', letter: 't' },
     ],
   },
   { title: 'Operator', entries: [{ to: '/health', label: 'Health', icon: 'shield', letter: 'h', isForOperators: true }] },

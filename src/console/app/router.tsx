@@ -11,6 +11,8 @@ import { memoryRoute } from '../pages/memory/route.ts'
 import { overviewRoute } from '../pages/overview/route.ts'
 import { playgroundRoute } from '../pages/playground/route.ts'
 import { startRoute } from '../pages/start/route.ts'
+import { toolsRoute } from '../pages/tools/route.ts'
+import { toolServerRoute } from '../pages/tools/server/route.ts'
 import { usageRoute } from '../pages/usage/route.ts'
 import { workspacesRoute } from '../pages/workspaces/route.ts'
 import { rootRoute } from './root-route.tsx'
@@ -26,6 +28,8 @@ const routeTree = rootRoute.addChildren([
   budgetsRoute,
   membersRoute,
   workspacesRoute,
+  toolsRoute,
+  toolServerRoute,
   healthRoute,
   playgroundRoute,
   startRoute,

@@ -39,6 +39,7 @@ export const kinds = {
   image: 'Image',
   transcription: 'Transcription',
   speech: 'Speech',
+  tool: 'Tool',
 } as const
 export type Kind = keyof typeof kinds
 export const kindNames = Object.keys(kinds) as readonly Kind[]
