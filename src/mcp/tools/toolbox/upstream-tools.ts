@@ -84,7 +84,7 @@ export class UpstreamTools {
     const asking = asked?.can('elicitation') ? { asked: { modes: asked.modes, answers: asked.answers, state: asked.state } } : {}
     const publicName = this.#ownNamesOf === null ? name : publicToolName(this.#ownNamesOf, name)
     const input = { path: { name: publicName }, body: { arguments: objectOf(args) } }
-    const value = await this.#invoker.call(this.#rows.callTool, input, { ...call, ...onProgress, ...asking })
+    const value = await this.#invoker.call(this.#rows.callTool, input, { ...call, ...onProgress, ...asking }).catch(refuseState)
     // The structured content of a server may be any JSON value. The era of the client decides what becomes of it.
     return { ...(jsonOf(value) as ToolAnswer | Questions) }
   }
@@ -92,6 +92,13 @@ export class UpstreamTools {
 
 function listRefusal({ errorName, message, code }: GatewayError): SurfaceError {
   return new SurfaceError(errorName === 'bad_request' ? 'badParams' : 'refused', message, { code })
+}
+
+/** A state that the gateway did not give is an error of the protocol, as SEP-2322 asks for. Every other failure stays what it is. */
+function refuseState(error: unknown): never {
+  if (error instanceof GatewayError && error.options.extra?.['reason'] === 'request_state')
+    throw new SurfaceError('badParams', error.message, { code: error.code })
+  throw error
 }
 
 const unknownTool = (message: string): SurfaceError => new SurfaceError('badParams', message)
