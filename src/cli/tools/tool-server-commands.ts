@@ -97,7 +97,7 @@ function addAdd(servers: Command): void {
       if (flags.json === true) return printJson(made)
       if (flags.perPerson === true)
         return printLine(
-          `registered ${plain(made.server.slug)}. Each person connects in the console, at /console/tools. Its tools are read after the first owner or admin has connected.`,
+          `registered ${plain(made.server.slug)}. Each person connects at ${client.baseUrl}/console/tools?tab=connections. Its tools are read after the first owner or admin has connected.`,
         )
       printLine(`registered ${plain(made.server.slug)}: ${made.sync.new} tools wait for approval. brigade tools pending ${plain(made.server.slug)} shows them.`)
     })
