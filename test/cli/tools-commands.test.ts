@@ -193,9 +193,17 @@ describe('brigade tools', { timeout: 60_000 }, () => {
     const client = ['--client-id', issuer.clientId, '--client-secret-from', join(folder, 'crm.secret')]
     const add = (...flags: string[]): Promise<Ran> => as('tools', 'servers', 'add', guarded.url, ...flags)
     const service = await add('--slug', 'service', '--client-credentials', ...client)
-    expect([service.code, service.err, service.out]).toEqual([0, '', expect.stringContaining(`registered service: ${fixtureTools.length} tools wait for approval`)])
+    expect([service.code, service.err, service.out]).toEqual([
+      0,
+      '',
+      expect.stringContaining(`registered service: ${fixtureTools.length} tools wait for approval`),
+    ])
     const people = await add('--slug', 'people', '--per-person', ...client, '--scopes', 'tools', '--issuer', issuer.url)
-    expect([people.code, people.err, people.out]).toEqual([0, '', expect.stringContaining(`registered people. Each person connects at ${own.baseUrl}/console/tools?tab=connections.`)])
+    expect([people.code, people.err, people.out]).toEqual([
+      0,
+      '',
+      expect.stringContaining(`registered people. Each person connects at ${own.baseUrl}/console/tools?tab=connections.`),
+    ])
     const { servers } = JSON.parse((await as('tools', 'servers', '--json')).out)
     expect(servers.map(({ auth }: { auth: { kind: string } }) => auth.kind)).toEqual(['client_credentials', 'oauth_user'])
     for (const said of [service, people]) expect(said.out + said.err).not.toContain(issuer.clientSecret)

@@ -46,7 +46,7 @@ describe.each([
 ])('the frozen set %s', (set, required) => {
   test('MCPX-01 the conformance suite passes its frozen set, but for what the baseline names', () => passes(mount.url, set, set, required))
 
-  test('TGW-17: the conformance suite passes its frozen set through the gateway, but for what a gateway does not carry', () =>
+  test('TGW-17 the conformance suite passes its frozen set through the gateway, but for what a gateway does not carry', () =>
     passes(behind.url, set, `gateway-${set}`, required))
 
   test.each([set, `gateway-${set}`])('every entry of the baseline %s is below its reason', baseline => {

@@ -161,7 +161,8 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
     for (const { name, path, ready } of pages) {
       const place = (): string => `${path}, ${theme}, ${size}`
       await opened.page.goto(
-        app.baseUrl + path.replace('{lead}', String(lead)).replace('{workspace}', String(workspace)).replace('{owner}', String(app.userId)).replace('{server}', server),
+        app.baseUrl +
+          path.replace('{lead}', String(lead)).replace('{workspace}', String(workspace)).replace('{owner}', String(app.userId)).replace('{server}', server),
       )
       await opened.page.getByText(ready).filter({ visible: true }).first().waitFor()
       await check(name, place())

@@ -16,7 +16,11 @@ const pictures = process.env['CONSOLE_PICTURES']
 const secret = 'Bearer very-secret-token-of-a-server'
 
 test('a definition becomes lines in which nothing is hidden, and a changed sentence changes one line', () => {
-  const tool = { description: 'One\u200bx. Two sentences, of which the second one is long enough that each of them is on a line of its own. Three.', inputSchema: { b: 1, a: [] }, name: 'n' }
+  const tool = {
+    description: 'One\u200bx. Two sentences, of which the second one is long enough that each of them is on a line of its own. Three.',
+    inputSchema: { b: 1, a: [] },
+    name: 'n',
+  }
   const lines = definitionText(tool).split('\n')
   expect(lines).toEqual([
     '{',
@@ -32,7 +36,11 @@ test('a definition becomes lines in which nothing is hidden, and a changed sente
     '}',
   ])
   expect(definitionText({ name: 'n', inputSchema: { a: [], b: 1 }, description: tool.description })).toBe(lines.join('\n'))
-  const odd = { title: 7, inputSchema: { properties: { 'a\u202e': { type: ['string', 'null'] }, b: { enum: ['x', 'y'] }, c: 3 }, required: 'a' }, annotations: [] }
+  const odd = {
+    title: 7,
+    inputSchema: { properties: { 'a\u202e': { type: ['string', 'null'] }, b: { enum: ['x', 'y'] }, c: 3 }, required: 'a' },
+    annotations: [],
+  }
   expect(readDefinition(odd)).toEqual({
     title: '',
     description: '',
@@ -76,8 +84,7 @@ describe.skipIf(program === null)(suiteName('tools in the console'), { timeout: 
   const servers = async () => (await api('GET', '/me/tool-servers')).servers
   const button = (name: string | RegExp) => page.getByRole('button', { name, exact: typeof name === 'string' })
   const tab = (name: string) => page.getByRole('tab', { name, exact: true }).click()
-  const call = async (token: string, name: string) =>
-    (await app.call('POST', `/v1/tools/${name}/call`, { arguments: { text: 'Pune' } }, { token })).status
+  const call = async (token: string, name: string) => (await app.call('POST', `/v1/tools/${name}/call`, { arguments: { text: 'Pune' } }, { token })).status
   /** Nothing is wrong with the page as it is now. */
   const isSound = async (): Promise<void> => {
     await settled(page)
@@ -204,7 +211,10 @@ describe.skipIf(program === null)(suiteName('tools in the console'), { timeout: 
   /** A changed definition is shown as a difference. A hidden character in it is named, and nobody can approve it. */
   async function showsChanges(id: string, token: string): Promise<void> {
     const [echo, ...rest] = weather.tools
-    weather.tools = [{ ...echo, description: 'Says what it got, twice.' }, ...rest.map(tool => (tool['name'] === 'fails' ? { ...tool, title: 'No\u200bne' } : tool))]
+    weather.tools = [
+      { ...echo, description: 'Says what it got, twice.' },
+      ...rest.map(tool => (tool['name'] === 'fails' ? { ...tool, title: 'No\u200bne' } : tool)),
+    ]
     await page.goto(`${app.baseUrl}/console/tools/${id}`)
     await button('Read now').click()
     await page.getByText('0 new, 2 changed, 0 gone.').waitFor()
@@ -228,7 +238,10 @@ describe.skipIf(program === null)(suiteName('tools in the console'), { timeout: 
   async function stops(id: string, token: string): Promise<void> {
     await page.goto(`${app.baseUrl}/console/tools/${id}?tool=weather__echo`)
     await button('Block').click()
-    await page.getByRole('dialog', { name: 'Block the tool' }).getByLabel(/^Reason/).fill('wrong since Monday')
+    await page
+      .getByRole('dialog', { name: 'Block the tool' })
+      .getByLabel(/^Reason/)
+      .fill('wrong since Monday')
     await page.keyboard.press('Enter')
     await page.getByText('weather__echo is blocked.').waitFor()
     await page.getByText('wrong since Monday').waitFor()

@@ -116,7 +116,7 @@ async function callsNotes(call: Call, name: string): Promise<void> {
 }
 
 describe('servers from npm through the gateway', () => {
-  it('TGW-17: the servers everything, filesystem and memory list and answer over MCP in both eras and over HTTP, behind the adapter line of the guide where they speak stdio', async () => {
+  it('TGW-17 the servers everything, filesystem and memory list and answer over MCP in both eras and over HTTP, behind the adapter line of the guide where they speak stdio', async () => {
     for (const era of ['modern', 'legacy'] as const) {
       const client = await mcpCaller(app, era, agent.token)
       const { tools } = await client.list()

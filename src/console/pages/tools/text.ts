@@ -162,6 +162,7 @@ export const text = {
     testBlocked: (many: number): string => `${definitions(many)} cannot be approved: they contain characters that a person cannot see.`,
     testMore: (many: number): string => `and ${count(many)} more`,
     made: (name: string, many: number): string => `${name} is registered. ${many === 1 ? '1 tool waits' : `${count(many)} tools wait`} for approval.`,
+    madeForPeople: (name: string): string => `${name} is registered. Connect, so that its tools are read.`,
   },
 
   server: {
@@ -183,7 +184,7 @@ export const text = {
       `This removes ${name} with its credential, definitions, approvals and connections. Running calls of its tools end. Nobody can undo it.`,
     removeSlug: (slug: string): string => `No server ever gets the slug ${slug} again, so old rules allow nothing.`,
     removed: (name: string): string => `${name} is removed.`,
-    facts: { slug: 'slug', read: 'read', price: 'a call', free: 'free' },
+    facts: { slug: 'slug', read: 'read', unread: 'not read yet', price: 'a call', free: 'free' },
     credentials: { none: 'no credential', header: 'a header', client_credentials: 'client credentials', oauth_user: 'OAuth for each person' } satisfies Record<
       AuthKind,
       string
@@ -239,7 +240,7 @@ export const text = {
     wholeHint: 'as the hash covers it, members in order',
     arguments: 'Arguments',
     noArguments: 'It takes no arguments.',
-    argumentColumns: { name: 'Name', type: 'Type', about: 'What the server says of it' },
+    argumentColumns: { name: 'Name', type: 'Type', about: 'Description' },
     required: 'required',
     hints: 'What the server says of it',
     hintWords: {
@@ -262,7 +263,7 @@ export const text = {
       hash: 'Hash',
       own: 'Name at the server',
       first: 'First seen',
-      seen: 'This definition since',
+      seen: 'Definition since',
       approved: 'Approved',
       blocked: 'Blocked',
       gone: 'Gone since',

@@ -61,12 +61,14 @@ export function CredentialFields({ value, onChange }: CredentialFieldsProps) {
   const isOfClient = value.kind === 'client_credentials' || value.kind === 'oauth_user'
   return (
     <>
-      <RadioCards
-        label={text.form.auth}
-        value={value.kind}
-        options={kinds.map(kind => ({ value: kind, ...authKinds[kind] }))}
-        onChange={kind => onChange({ ...value, kind })}
-      />
+      <div className="auth-kinds">
+        <RadioCards
+          label={text.form.auth}
+          value={value.kind}
+          options={kinds.map(kind => ({ value: kind, ...authKinds[kind] }))}
+          onChange={kind => onChange({ ...value, kind })}
+        />
+      </div>
       {value.kind === 'header' && (
         <div className="credential-pair">
           {field('headerName', text.form.headerName)}

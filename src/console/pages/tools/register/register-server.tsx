@@ -28,8 +28,9 @@ export function RegisterServer({ onClose }: { readonly onClose: () => void }) {
     mutationFn: (body: ServerBody) => api('createToolServer', { body }),
     onSuccess: async ({ server, sync }) => {
       await toolsChanged()
-      toast(text.form.made(server.name, sync.new))
-      void toServer({ to: '/tools/$id', params: { id: server.id }, search: server.auth.kind === 'oauth_user' ? { tab: 'connections' } : {} })
+      const isForPeople = server.auth.kind === 'oauth_user'
+      toast(isForPeople ? text.form.madeForPeople(server.name) : text.form.made(server.name, sync.new))
+      void toServer({ to: '/tools/$id', params: { id: server.id }, search: isForPeople ? { tab: 'connections' } : {} })
     },
   })
   const auth = authOf(credential)

@@ -10,7 +10,7 @@ const escaped = (text: string): string =>
   [...text].map(character => [...Array(character.length).keys()].map(at => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')).join('')
 
 /** Returns a text with every hidden character as `\u` and its number. Line ends stay. */
-export const visible = (text: string): string => text.replace(hidden, found => (found === '\n' || found === '\t' ? found : escaped(found)))
+const visible = (text: string): string => text.replace(hidden, found => (found === '\n' || found === '\t' ? found : escaped(found)))
 
 const quoted = (text: string): string => JSON.stringify(text).replace(hidden, escaped)
 

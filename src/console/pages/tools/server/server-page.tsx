@@ -141,12 +141,20 @@ function Facts({ server }: { readonly server: ToolServer }) {
       </span>
       <MiddleCut text={server.url} max={48} />
       <span>{credentials[server.auth.kind]}</span>
-      <span>
-        {server.price_inr_per_call === 0 ? facts.free : <Money inr={server.price_inr_per_call} />} {facts.price}
-      </span>
-      <span>
-        {facts.read} <Time at={server.last_sync_at} />
-      </span>
+      {server.price_inr_per_call === 0 ? (
+        <span>{facts.free}</span>
+      ) : (
+        <span>
+          <Money inr={server.price_inr_per_call} /> {facts.price}
+        </span>
+      )}
+      {server.last_sync_at === null ? (
+        <span>{facts.unread}</span>
+      ) : (
+        <span>
+          {facts.read} <Time at={server.last_sync_at} />
+        </span>
+      )}
     </span>
   )
 }

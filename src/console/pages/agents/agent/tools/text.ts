@@ -19,7 +19,7 @@ export const text = {
   matchesLabel: 'Patterns and what they match',
   matches: (many: number): string => (many === 0 ? 'matches no approved tool' : `matches ${tools(many)}`),
   now: (allowed: number, total: number): string => `It may call ${tools(allowed)} of ${count(total)} approved.`,
-  then: (allowed: number, before: number): string =>
+  after: (allowed: number, before: number): string =>
     allowed === before
       ? `With the changes it may call ${tools(allowed)}, as many as now.`
       : `With the changes it may call ${tools(allowed)}, now ${count(before)}.`,

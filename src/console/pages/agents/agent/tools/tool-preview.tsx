@@ -68,7 +68,12 @@ export function ToolPreview({ preview, shown, q, onShown, onSearch, patterns, on
 }
 
 function Verdict({ tool: { pattern, stopped_by: above } }: { readonly tool: JudgedTool }) {
-  if (pattern === null) return <Status tone="quiet">{text.no}</Status>
+  if (pattern === null)
+    return (
+      <Status tone="quiet" icon="close">
+        {text.no}
+      </Status>
+    )
   if (above === null) return <Status tone="good">{text.yes}</Status>
   return (
     <Status tone="warn" title={text.stoppedMeans(above.name)}>

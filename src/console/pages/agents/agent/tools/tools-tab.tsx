@@ -128,7 +128,7 @@ export function ToolsTab({ agent, isMine }: TabProps) {
                 </Button>
                 {isChanged && preview.data && saved.data && (
                   <span className="quiet" role="status">
-                    {text.then(preview.data.allowed, saved.data.allowed)}
+                    {text.after(preview.data.allowed, saved.data.allowed)}
                   </span>
                 )}
               </div>
