@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { apiErrorOf } from '../../api/api-error.ts'
 import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
 import { apiQuery, invalidate } from '../../api/queries.ts'
@@ -17,11 +17,12 @@ const pageSize = 100
 /** Returns the MCP servers of the organisation. An organisation has few, so the list has no pages. */
 export const useToolServers = () => useQuery({ ...apiQuery('listToolServers'), select: ({ servers }) => servers })
 
-/** Returns the tools of a server in the pages that were read so far. */
-export function usePins(serverId: string, state: PinState | undefined) {
+/** Returns the tools of a server in the pages that were read so far. They are read again when the list of servers reports other counts or another read. */
+export function usePins({ id: serverId, tools: counts, last_sync_at: readAt }: ToolServer, state: PinState | undefined) {
   const filter = state === undefined ? {} : { state }
   return useInfiniteQuery({
-    queryKey: ['listServerTools', 'pages', serverId, filter],
+    queryKey: ['listServerTools', 'pages', serverId, filter, counts, readAt],
+    placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) =>
       api('listServerTools', {

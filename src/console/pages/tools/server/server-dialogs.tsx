@@ -1,6 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { apiErrorOf } from '../../../api/api-error.ts'
 import { api } from '../../../api/call.ts'
+import { invalidate } from '../../../api/queries.ts'
 import { Confirm } from '../../../ui/overlays/confirm.tsx'
 import { toast } from '../../../ui/overlays/toast.tsx'
 import { text } from '../text.ts'
@@ -48,7 +49,7 @@ export function RemoveServer({ server, onClose, onRemoved }: ServerDialogProps &
     onSuccess: async () => {
       toast(text.server.removed(server.name))
       onRemoved()
-      await toolsChanged()
+      await invalidate('listToolServers', 'listToolConnections')
     },
   })
   return (

@@ -51,7 +51,7 @@ interface ToolsOfServerProps {
 
 /** The tools of a server with their states. What waits for a person is said above. */
 export function ToolsOfServer({ server, state, isAdmin, onShow }: ToolsOfServerProps) {
-  const pins = usePins(server.id, state)
+  const pins = usePins(server, state)
   const all = pinStates.reduce((sum, each) => sum + server.tools[each], 0)
   const filtered = state === undefined ? {} : { state }
   return (
