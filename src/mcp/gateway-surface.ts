@@ -3,7 +3,7 @@ import type { Clock } from '../platform/clock.ts'
 import type { Log } from '../platform/observe/log.ts'
 import type { Shares } from '../platform/shares.ts'
 import { mcpRows as rows } from './mcp-rows.ts'
-import { mountedSlugOf, mountedSurface } from './mount/mounted-surface.ts'
+import { hasOwnNames, mountedSlugOf, mountedSurface } from './mount/mounted-surface.ts'
 import { AccountPolls } from './news/account-polls.ts'
 import type { MemoryWatch } from './news/memory-news.ts'
 import { GatewayChanges } from './news/subscriptions.ts'
@@ -47,7 +47,7 @@ export function gatewaySurface({ tools, invoker, clock, log, watch, beyondTools 
   const polls = beyondTools === undefined ? null : new AccountPolls(clock, beyondTools.polls, beyondTools.founderOf)
   return (call, url) => {
     const mounted = mountedSlugOf(url)
-    if (mounted !== null) return mountedSurface(mounted, rows, { catalog, invoker, clock, log, watch }, call)
+    if (mounted !== null) return mountedSurface({ slug: mounted, isOwnNames: hasOwnNames(url) }, rows, { catalog, invoker, clock, log, watch }, call)
     const servers = toolServersOf(url)
     const toolsets = toolsetsOf(url)
     const upstream = servers === null ? undefined : new UpstreamTools(rows, invoker, servers)

@@ -141,11 +141,11 @@ function withoutOther(answer: ToolAnswer): ToolAnswer {
 
 /** Leaves out output schemas that describe something else than an object. */
 function ofThisEra({ tools, ...page }: { tools: ToolEntry[]; nextCursor?: string }): { tools: ToolEntry[]; nextCursor?: string } {
-  const kept = tools.map(tool => {
-    const { outputSchema, ...rest } = tool
-    return outputSchema === undefined || (isObject(outputSchema) && outputSchema['type'] === 'object')
-      ? tool
-      : { ...rest, name: tool.name, inputSchema: tool.inputSchema }
-  })
-  return { ...page, tools: kept }
+  return { ...page, tools: tools.map(tool => (isOfThisEra(tool['outputSchema']) ? tool : withoutOutput(tool))) }
+}
+
+const isOfThisEra = (schema: unknown): boolean => schema === undefined || (isObject(schema) && schema['type'] === 'object')
+
+function withoutOutput({ outputSchema: _other, ...rest }: ToolEntry): ToolEntry {
+  return { ...rest, name: rest.name, inputSchema: rest.inputSchema }
 }

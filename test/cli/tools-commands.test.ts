@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connectAgent } from '../../src/agents/toolkit/connect-agent.ts'
 import { clientNames } from '../../src/connect/connect-plan.ts'
 import { fixtureTools, type McpFixture, startMcpFixture } from '../gateway/tools/mcp-server.ts'
+import { startGuardedServer } from '../gateway/tools/oauth/guarded-server.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
+import { startStrictIssuer } from '../harness/strict-issuer.ts'
 import { type Ran, runHere } from './run-here.ts'
 
 const secret = 'Bearer very-secret-token-of-a-server'
@@ -174,6 +176,47 @@ describe('brigade tools', { timeout: 60_000 }, () => {
     await listsAndCalls()
     await blocksAndSwitches()
     await connectsFiveClients()
+  })
+
+  test('a server with client credentials or with OAuth for each person is registered with its secret from a file, and flags that do not go together are refused', async () => {
+    const issuer = await startStrictIssuer('/tenant')
+    const guarded = await startGuardedServer(issuer)
+    const own = await startApp({ env: { OUTBOUND_ALLOW: [issuer.hostPort, guarded.hostPort].join(',') } })
+    const folder = join(home, 'oauth')
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'crm.secret'), `${issuer.clientSecret}\n`)
+    const { email } = (await own.call('GET', '/me', undefined, { cookie: await own.signIn() })).json
+    const { url } = await own.gateway.app.makeSignInLink(email)
+    const env = { ...envOf(undefined, folder), BRIGADE: own.baseUrl }
+    const as = (...words: string[]): Promise<Ran> => runHere(words, env)
+    expect((await as('login', '--link', url)).code).toBe(0)
+    const client = ['--client-id', issuer.clientId, '--client-secret-from', join(folder, 'crm.secret')]
+    const add = (...flags: string[]): Promise<Ran> => as('tools', 'servers', 'add', guarded.url, ...flags)
+    const service = await add('--slug', 'service', '--client-credentials', ...client)
+    expect([service.code, service.err, service.out]).toEqual([
+      0,
+      '',
+      expect.stringContaining(`registered service: ${fixtureTools.length} tools wait for approval`),
+    ])
+    const people = await add('--slug', 'people', '--per-person', ...client, '--scopes', 'tools', '--issuer', issuer.url)
+    expect([people.code, people.err, people.out]).toEqual([
+      0,
+      '',
+      expect.stringContaining(`registered people. Each person connects at ${own.baseUrl}/console/tools?tab=connections.`),
+    ])
+    const { servers } = JSON.parse((await as('tools', 'servers', '--json')).out)
+    expect(servers.map(({ auth }: { auth: { kind: string } }) => auth.kind)).toEqual(['client_credentials', 'oauth_user'])
+    for (const said of [service, people]) expect(said.out + said.err).not.toContain(issuer.clientSecret)
+    for (const [flags, message] of [
+      [['--client-credentials', '--per-person'], 'one credential'],
+      [['--client-credentials'], 'needs --client-id'],
+      [['--client-id', 'a'], 'need --client-credentials or --per-person'],
+      [['--per-person', '--client-secret-from', join(folder, 'crm.secret')], 'needs --client-id'],
+      [['--client-credentials', '--client-id', 'a', '--client-secret-from', 'no-such-file'], 'no such file'],
+    ] as const)
+      expect(await add(...flags), flags.join(' ')).toMatchObject({ code: 2, out: '', err: expect.stringContaining(message) })
+    await own.stop()
+    await Promise.all([guarded.close(), issuer.close()])
   })
 
   test('each refusal has its exit code and says what to do', async () => {

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ListedServer, startListedServer, toolOf } from '../gateway/tools/registry/listed-server.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { builtConsole, type ConsolePage, openPage, program, settled, type sizes, startBrowser, suiteName, type Theme } from './browser.ts'
 import { clockBefore, makeUsage, namedModels } from './usage-days.ts'
@@ -62,6 +63,21 @@ async function makeTeam(app: TestApp, cookie: string): Promise<number> {
   return id
 }
 
+/** Registers an MCP server with a changed definition of an approved tool. Returns its id. */
+async function makeTools(app: TestApp, server: ListedServer, lead: number): Promise<string> {
+  const described = (description: string) => ({ ...toolOf('forecast', { title: 'Forecast', annotations: { readOnlyHint: true } }), description })
+  server.tools = [described('Says how the weather will be.'), toolOf('alerts'), toolOf('history', { title: 'Hist\u200bory' })]
+  const cookie = await app.signIn()
+  const made = await app.call('POST', '/me/tool-servers', { name: 'Weather', url: server.url, price_inr_per_call: 0.5 }, { cookie })
+  const { id } = made.json.server
+  const pins = (await app.call('GET', `/me/tool-servers/${id}/tools`, undefined, { cookie })).json.tools
+  const tools = pins.filter(({ approvable, name }: { approvable: boolean; name: string }) => approvable && name !== 'weather__alerts')
+  const approve = { tools: tools.map(({ name, hash }: { name: string; hash: string }) => ({ name, hash })) }
+  expect((await app.call('POST', `/me/tool-servers/${id}/tools/approve`, approve, { cookie })).status).toBe(200)
+  await app.call('PATCH', `/me/agents/${lead}`, { allowed_tools: ['weather__*'] }, { cookie })
+  return id
+}
+
 /** Every page, with a text that it shows when it is ready. */
 const pages = [
   { name: 'overview', path: '/console', ready: 'Top models' },
@@ -100,6 +116,12 @@ const pages = [
   { name: 'member', path: '/console/members?member={owner}', ready: 'is the only owner' },
   { name: 'workspaces', path: '/console/workspaces', ready: 'Research' },
   { name: 'workspace', path: '/console/workspaces?workspace={workspace}', ready: 'Name and team' },
+  { name: 'tools', path: '/console/tools', ready: '2 wait' },
+  { name: 'tools-new', path: '/console/tools?new=true', ready: 'OAuth for each person' },
+  { name: 'tool-server', path: '/console/tools/{server}', ready: 'weather__alerts' },
+  { name: 'tool', path: '/console/tools/{server}?tool=weather__forecast', ready: 'Says how the weather will be.' },
+  { name: 'tool-server-settings', path: '/console/tools/{server}?tab=settings', ready: 'How agents reach it' },
+  { name: 'agent-tools', path: '/console/agents/{lead}?tab=tools', ready: 'matches 1 tool' },
   { name: 'settings', path: '/console/settings', ready: 'This month ends' },
   { name: 'health', path: '/console/health', ready: 'Sums from' },
   { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },
@@ -115,20 +137,26 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
   let cookie: string
   let lead: number
   let workspace: number
+  let listed: ListedServer
+  let server: string
   beforeAll(async () => {
     await builtConsole()
     const clock = clockBefore(29)
-    app = await startApp({ clock, operatorFile: namedModels, env: { FOLDER_STORE: 'true', OPERATOR_EMAILS: 'owner@test-org.test' } })
+    listed = await startListedServer('modern')
+    const env = { FOLDER_STORE: 'true', OPERATOR_EMAILS: 'owner@test-org.test', OUTBOUND_ALLOW: listed.hostPort }
+    app = await startApp({ clock, operatorFile: namedModels, env })
     await makeUsage(app, clock, 29)
     lead = await makeFamily(app)
     await app.setBudget('org', app.orgId, 2_000)
     cookie = (await app.gateway.app.sessions.create(app.userId, app.orgId, null, 'owner@test-org.test')).cookie
     workspace = await makeTeam(app, cookie)
+    server = await makeTools(app, listed, lead)
     browser = await startBrowser()
   }, 120_000)
   afterAll(async () => {
     await browser?.close()
     await app?.stop()
+    await listed?.close()
   })
 
   const picture = async ({ page }: ConsolePage, name: string): Promise<void> => {
@@ -153,7 +181,8 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
     for (const { name, path, ready } of pages) {
       const place = (): string => `${path}, ${theme}, ${size}`
       await opened.page.goto(
-        app.baseUrl + path.replace('{lead}', String(lead)).replace('{workspace}', String(workspace)).replace('{owner}', String(app.userId)),
+        app.baseUrl +
+          path.replace('{lead}', String(lead)).replace('{workspace}', String(workspace)).replace('{owner}', String(app.userId)).replace('{server}', server),
       )
       await opened.page.getByText(ready).filter({ visible: true }).first().waitFor()
       await check(name, place())

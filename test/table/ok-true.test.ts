@@ -19,6 +19,7 @@ const others: Readonly<Record<string, string>> = {
   'POST /oauth/token': 'the form of OAuth',
   'POST /oauth/introspect': 'the form of OAuth',
   'POST /oauth/revoke': 'the form of OAuth',
+  'POST /me/agents/{id}/tools': 'changes nothing',
   'POST /v1/tools/{name}/call': 'the result of the tool is the answer',
   'POST /v1/tool-servers/{slug}/prompts/{name}': 'changes nothing',
 }

@@ -1,19 +1,17 @@
-import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import type { GatewayClient } from '../../agents/toolkit/gateway-client.ts'
 import { addClientFlags, addExamples } from '../client-command.ts'
-import { CommandError, fileReason, wrongUsage } from '../command-error.ts'
+import { CommandError } from '../command-error.ts'
 import { plain, printJson, printLine, printTable, rupees } from '../command-output.ts'
 import { amount, count } from '../option-values.ts'
 import type { PersonFlags } from '../person/person.ts'
 import { addPersonFlags, personal } from '../person/person-command.ts'
+import { addCredentialFlags, type CredentialFlags, credentialOf } from './server-credential.ts'
 import { everyServer, type ServerRow, serverNamed, serverPath } from './tool-servers.ts'
 
-interface AddFlags extends PersonFlags {
+interface AddFlags extends PersonFlags, CredentialFlags {
   readonly name?: string
   readonly slug?: string
-  readonly headerName?: string
-  readonly headerFrom?: string
   readonly residency?: string
   readonly priceInr?: number
   readonly timeoutMs?: number
@@ -66,19 +64,26 @@ function addAdd(servers: Command): void {
     .argument('<url>', 'address of its MCP endpoint (streamable HTTP)')
     .option('--name <name>', 'for people (default: its host)')
     .option('--slug <slug>', 'the first part of the names of its tools; it cannot be changed (default: made from the name)')
-    .option('--header-name <name>', 'the header with which Brigade signs in there, such as Authorization')
-    .option('--header-from <file>', 'file with its value, - for stdin; left out on a terminal: asks for it and does not show it')
+  addCredentialFlags(command)
     .addOption(new Option('--residency <residency>', 'where the server keeps data, as you state it (default: global)').choices(['india', 'global']))
     .option('--price-inr <inr>', 'what budgets are charged for a call of one of its tools (default: 0)', amount)
     .option('--timeout-ms <ms>', 'how long a call may take', count)
   addExamples(command, [
     ['brigade tools servers add https://tools.example.com/mcp --name Weather', 'a server without a credential'],
     ['brigade tools servers add https://crm.example.com/mcp --header-name Authorization --header-from crm.header', 'the file holds "Bearer" and the token'],
+    [
+      'brigade tools servers add https://crm.example.com/mcp --client-credentials --client-id brigade --client-secret-from crm.secret',
+      'tokens of the organisation',
+    ],
+    [
+      'brigade tools servers add https://crm.example.com/mcp --per-person --client-id brigade --client-secret-from crm.secret',
+      'each person connects in the console',
+    ],
   ])
   command.action((url: string, _flags: AddFlags, self: Command) => {
     const flags = self.optsWithGlobals<AddFlags>()
     return personal(flags, false, async client => {
-      const auth = await authOf(flags)
+      const auth = await credentialOf(flags)
       const json = {
         url,
         name: flags.name ?? hostOf(url),
@@ -90,27 +95,13 @@ function addAdd(servers: Command): void {
       }
       const made = await client.json<SyncReply>('POST', '/me/tool-servers', { json })
       if (flags.json === true) return printJson(made)
+      if (flags.perPerson === true)
+        return printLine(
+          `registered ${plain(made.server.slug)}. Each person connects at ${client.baseUrl}/console/tools?tab=connections. Its tools are read after the first owner or admin has connected.`,
+        )
       printLine(`registered ${plain(made.server.slug)}: ${made.sync.new} tools wait for approval. brigade tools pending ${plain(made.server.slug)} shows them.`)
     })
   })
-}
-
-/** Returns the header of the server. Its value never comes from the command line, which other users of a computer can read. */
-async function authOf({ headerName, headerFrom }: AddFlags): Promise<object | null> {
-  if (headerName === undefined && headerFrom === undefined) return null
-  if (headerName === undefined) throw wrongUsage('--header-from needs --header-name, such as Authorization.')
-  const { askSecret } = await import('../terminal/questions.ts')
-  const value = headerFrom === undefined ? await askSecret(`Value of the header ${plain(headerName)}:`, 'add --header-from <file>') : textOf(headerFrom)
-  if (value === '') throw wrongUsage('the value of the header is empty.')
-  return { kind: 'header', header_name: headerName, header_value: value }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path === '-' ? 0 : path, 'utf8').trim()
-  } catch (cause) {
-    throw wrongUsage(`--header-from: ${path} cannot be read: ${fileReason(cause)}.`, cause)
-  }
 }
 
 const hostOf = (url: string): string => (URL.canParse(url) ? new URL(url).hostname : url).slice(0, 100)

@@ -626,7 +626,7 @@ export interface Operations {
   /** The tools of MCP servers that this credential may call now, by name. No server is asked. */
   listTools: {
     query?: { server?: string; limit?: number; cursor?: string }
-    reply: { tools: ({ name: string; server: string; price_inr: number; residency: 'india' | 'global'; hash: string; definition: { name: string } })[]; next_cursor: string | null }
+    reply: { tools: ({ name: string; server: string; own_name: string; price_inr: number; residency: 'india' | 'global'; hash: string; definition: { name: string } })[]; next_cursor: string | null }
   }
   /** The trust rules: which tokens of other issuers are exchanged for tokens of which agents. */
   listTrust: {
@@ -759,6 +759,12 @@ export interface Operations {
     path: { pin: string | number }
     reply: { pincode: string; city: string; state: string; state_code: string }
   }
+  /** The approved tools of MCP servers as one agent sees them: which pattern of allowed_tools matches each, and which agent above stops it. With a rule in the body, it says what that rule would do. Nothing changes. */
+  previewAgentTools: {
+    path: { id: string | number }
+    body: { allowed_tools?: string[]; q?: string; show?: 'matched' | 'all'; limit?: number; cursor?: string }
+    reply: { tools: ({ name: string; server: string; title: string | null; price_inr: number; pattern: string | null; stopped_by: { id: number; name: string } | null })[]; next_cursor: string | null; allowed: number; total: number; patterns: { pattern: string; tools: number }[] }
+  }
   /** Where a call with this body would go, and why: chat, messages, responses, embeddings, images, edits, audio, recognised by the fields of the body. No provider is contacted, and nothing is held or counted. Budgets and balances are not checked. */
   previewRoute: {
     body: { model?: string }
@@ -807,7 +813,7 @@ export interface Operations {
   /** One tool that this credential may call now. */
   readTool: {
     path: { name: string | number }
-    reply: { name: string; server: string; price_inr: number; residency: 'india' | 'global'; hash: string; definition: { name: string } }
+    reply: { name: string; server: string; own_name: string; price_inr: number; residency: 'india' | 'global'; hash: string; definition: { name: string } }
   }
   /** Whether this process can take calls: 200, or 503 with retry-after while it drains or cannot serve. For load balancers. */
   readyz: {
@@ -1348,6 +1354,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   pauseAgentConsole: 'POST /me/agents/{id}/pause',
   pauseChildAgent: 'POST /v1/me/agents/{id}/children/{childId}/pause',
   pincode: 'GET /me/billing/pincode/{pin}',
+  previewAgentTools: 'POST /me/agents/{id}/tools',
   previewRoute: 'POST /me/route/preview',
   promote: 'POST /v1/me/memory/promote',
   promoteConsole: 'POST /me/memory/promote',

@@ -46,6 +46,7 @@ export const navigation: readonly NavGroup[] = [
       { to: '/budgets', label: 'Budgets', icon: 'wallet', letter: 'b', role: 'admin' },
       { to: '/members', label: 'Members', icon: 'people', letter: 'e' },
       { to: '/workspaces', label: 'Workspaces', icon: 'folder', letter: 'w' },
+      { to: '/tools', label: 'Tools', icon: 'server', letter: 't' },
       { to: '/settings', label: 'Settings', icon: 'settings', letter: 's', role: 'admin' },
     ],
   },

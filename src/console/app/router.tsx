@@ -14,6 +14,8 @@ import { runsRoute } from '../pages/runs/route.ts'
 import { runRoute } from '../pages/runs/run/route.ts'
 import { settingsRoute } from '../pages/settings/route.ts'
 import { startRoute } from '../pages/start/route.ts'
+import { toolsRoute } from '../pages/tools/route.ts'
+import { toolServerRoute } from '../pages/tools/server/route.ts'
 import { usageRoute } from '../pages/usage/route.ts'
 import { workspacesRoute } from '../pages/workspaces/route.ts'
 import { rootRoute } from './root-route.tsx'
@@ -31,6 +33,8 @@ const routeTree = rootRoute.addChildren([
   budgetsRoute,
   membersRoute,
   workspacesRoute,
+  toolsRoute,
+  toolServerRoute,
   settingsRoute,
   healthRoute,
   playgroundRoute,

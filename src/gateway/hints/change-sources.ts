@@ -23,6 +23,8 @@ export function changesOfNews({ kind, ref }: Item): readonly Change[] {
     }
     case 'cap_changed':
       return ofCap(ref)
+    case 'org_tools_changed':
+      return [{ kind: 'tools', orgId: Number(ref), id: null }]
     default:
       return []
   }
@@ -71,6 +73,8 @@ const acts: Readonly<Record<string, Naming>> = {
   deleteWebhook: { kind: 'webhook', named: true },
   rotateWebhookSecret: { kind: 'webhook', named: true },
   testWebhook: { kind: 'webhook', named: true },
+  createToolServer: { kind: 'tools' },
+  syncToolServer: { kind: 'tools' },
   redeliverWebhookDelivery: { kind: 'webhook', named: true },
 }
 

@@ -3,9 +3,10 @@
 /**
  * - `spent`: a scope has spent something. The id is `key:12`, `agent:7`, `org:3` and so on. Null: nobody knows which scope.
  * - `budget`: a budget was set. The id has the same form.
+ * - `tools`: MCP servers of the organisation or their tools. The id is null.
  * - the others: the thing with that id. Null: a thing was made, or it is not known which one changed.
  */
-export type ChangeKind = 'spent' | 'budget' | 'agent' | 'key' | 'webhook' | 'member'
+export type ChangeKind = 'spent' | 'budget' | 'agent' | 'key' | 'webhook' | 'member' | 'tools'
 
 export interface Change {
   readonly kind: ChangeKind
@@ -16,7 +17,7 @@ export interface Change {
   readonly userId?: number | null
 }
 
-const kinds: ReadonlySet<string> = new Set<ChangeKind>(['spent', 'budget', 'agent', 'key', 'webhook', 'member'])
+const kinds: ReadonlySet<string> = new Set<ChangeKind>(['spent', 'budget', 'agent', 'key', 'webhook', 'member', 'tools'])
 const nothing = '-'
 
 /** Returns a change as a word of a notification. */

@@ -11,7 +11,7 @@ export const hintEndpoints = {
     access: { noAgents: true },
     tag: 'console',
     summary:
-      'A stream of hints (server-sent events) for the console: {"topic":"agent:7"} within a second of a change. It carries no data; read it again. Topics: usage, budget, agent, key, memory, webhook, member, and reset after lost hints.',
+      'A stream of hints (server-sent events) for the console: {"topic":"agent:7"} within a second of a change. It carries no data; read it again. Topics: usage, budget, agent, key, memory, webhook, member, tools, and reset after lost hints.',
     input: {},
     output: { media: 'text/event-stream' },
     errors: ['forbidden', 'places_taken', 'shutting_down', 'database_unavailable'],

@@ -84,6 +84,9 @@ export class HintHub {
       case 'webhook':
         this.#offer(orgId, id === null ? kind : `${kind}:${id}`, 'admins')
         break
+      case 'tools':
+        this.#offer(orgId, kind, 'everyone')
+        break
       case 'member':
         this.#offer(orgId, id === null ? kind : `${kind}:${id}`, 'everyone')
         break

@@ -50,7 +50,7 @@ async function newCaller(allowed_tools: readonly string[]): Promise<{ id: number
 }
 
 describe('2,000 tools of 40 servers', () => {
-  it('both eras list exactly what the caller may call now, in pages of 200 and in one order, for all servers or for one, and ask no server', async () => {
+  it('TGW-05 of 2,000 tools, both eras list exactly what the caller may call now, in pages of 200 and in one order, for all servers or for one, and ask no server', async () => {
     const { token } = await newCaller(slugs.map(slug => `${slug}__*`))
     const few = await newCaller(['s03__*', 's07__tool-01', 's39__tool-49', 's40__*'])
     const asked = server.requests.length

@@ -1,17 +1,11 @@
 /** A stdio server behind the adapter of docs/guides/stdio-servers.md, called through the gateway. */
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
-import { type StartedProgram, startProgram } from '../../harness/started-program.ts'
 import { until } from '../../harness/until.ts'
+import { AdapterFolder, adapterAuth } from './adapter.ts'
 import { mcpCaller, register } from './registered.ts'
-
-const root = fileURLToPath(new URL('../../..', import.meta.url))
-const page = readFileSync(join(root, 'docs/guides/stdio-servers.md'), 'utf8')
-const [, adapter = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
 
 /** A server over standard input and output with a tool that adds, one that waits, and one that ends the program. */
 const program = `
@@ -45,32 +39,22 @@ await server.connect(new StdioServerTransport())
 `
 
 let app: TestApp
-let running: StartedProgram
-let folder: string
+let folder: AdapterFolder
 let agent: { id: number; token: string }
-const token = 'a-long-random-token-of-the-adapter'
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'brigade-adapter-'))
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  writeFileSync(join(folder, 'stdio-adapter.mjs'), adapter)
-  writeFileSync(join(folder, 'program.mjs'), program)
-  const env = { PATH: process.env['PATH'] ?? '', HOME: folder, ADAPTER_TOKEN: token }
-  running = startProgram(process.execPath, ['stdio-adapter.mjs', '0', process.execPath, join(folder, 'program.mjs')], { env, cwd: folder })
-  await until(() => /listening on \d+/.test(running.out()), 'the adapter listens')
-  const [, port = ''] = /listening on (\d+)/.exec(running.out()) ?? []
-  app = await startApp({ env: { OUTBOUND_ALLOW: `127.0.0.1:${port}`, TOOL_TIMEOUT_MS: '5000' } })
-  const auth = { kind: 'header', header_name: 'Authorization', header_value: `Bearer ${token}` }
-  await register(app, 'sums', `http://127.0.0.1:${port}/mcp`, { auth })
+  folder = new AdapterFolder()
+  writeFileSync(join(folder.path, 'program.mjs'), program)
+  const { url, hostPort } = await folder.start(['stdio-adapter.mjs', '0', process.execPath, join(folder.path, 'program.mjs')])
+  app = await startApp({ env: { OUTBOUND_ALLOW: hostPort, TOOL_TIMEOUT_MS: '5000' } })
+  await register(app, 'sums', url, { auth: adapterAuth })
   agent = await app.newAgent('adds')
   await app.call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_tools: ['sums__*'] })
-  expect((await fetch(`http://127.0.0.1:${port}/mcp`, { method: 'POST' })).status).toBe(401)
+  expect((await fetch(url, { method: 'POST' })).status).toBe(401)
 }, 30_000)
 afterAll(async () => {
-  running.child.kill()
-  await running.ended
+  await folder.close()
   await app.stop()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 const call = (name: string, args: object = {}, signal?: AbortSignal) =>

@@ -9,6 +9,7 @@ const families: Readonly<Record<string, readonly OperationName[]>> = {
   member: ['listMembers'],
   webhook: ['listWebhooks', 'listWebhookDeliveries'],
   memory: ['listConsole', 'historyConsole', 'searchMemoryConsole', 'memoryUsageConsole', 'listSharesConsole'],
+  tools: ['listToolServers', 'previewAgentTools'],
   session: ['me', 'listOrgs'],
 }
 

@@ -1,7 +1,7 @@
 /** The tabs of the page of an agent. */
 import type { AgentFamily } from './use-agents.ts'
 
-export const agentTabs = ['overview', 'connect', 'family', 'tokens', 'memory', 'calls', 'rules'] as const
+export const agentTabs = ['overview', 'connect', 'family', 'tokens', 'memory', 'calls', 'rules', 'tools'] as const
 export type AgentTab = (typeof agentTabs)[number]
 
 /** What each tab gets. */

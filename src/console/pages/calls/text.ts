@@ -41,6 +41,7 @@ export const kinds = {
   speech: 'Speech',
   rerank: 'Ranking',
   moderation: 'Moderation',
+  tool: 'Tool',
 } as const
 export type Kind = keyof typeof kinds
 export const kindNames = Object.keys(kinds) as readonly Kind[]

@@ -54,6 +54,7 @@ import { serverReadEndpoints } from '../../tools/mounts/server-read-endpoints.ts
 import { toolConnectionEndpoints } from '../../tools/oauth/connections/tool-connection-endpoints.ts'
 import { toolPinEndpoints } from '../../tools/registry/approvals/tool-pin-endpoints.ts'
 import { toolServerEndpoints } from '../../tools/registry/servers/tool-server-endpoints.ts'
+import { agentToolEndpoints } from '../../tools/rules/agent-tool-endpoints.ts'
 import { toolSearchEndpoints } from '../../tools/search/tool-search-endpoints.ts'
 import { activityEndpoints } from '../../usage/activity/activity-endpoints.ts'
 import { eventEndpoints } from '../../usage/activity/event-endpoints.ts'
@@ -92,6 +93,7 @@ export const endpointTable = {
   ...toolServerEndpoints,
   ...toolConnectionEndpoints,
   ...toolPinEndpoints,
+  ...agentToolEndpoints,
   ...routingEndpoints,
   ...collectionEndpoints,
   ...billingEndpoints,

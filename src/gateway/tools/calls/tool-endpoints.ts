@@ -19,6 +19,7 @@ const pageMax = 200
 const tool = z.object({
   name: z.string().describe('The public name: <slug>__<tool>.'),
   server: z.string().describe('The slug of its server.'),
+  own_name: z.string().describe('The name that its server knows.'),
   price_inr: z.number().describe('What a call costs, in rupees.'),
   residency: z.enum(['india', 'global']).describe('Where its server is, as the organisation states it.'),
   hash: z.string().describe('SHA-256 of the approved definition.'),
@@ -131,16 +132,24 @@ export const toolEndpoints = {
   }),
 }
 
+/** A tool in memory does not change, so its view is made once. Lists of thousands of tools are asked for often. */
+const views = new WeakMap<CallableTool, z.output<typeof tool>>()
+
 /** Returns a tool as callers see it. */
 export function viewOf(of: CallableTool): z.output<typeof tool> {
-  return {
+  const known = views.get(of)
+  if (known !== undefined) return known
+  const view = {
     name: of.publicName,
     server: of.slug,
+    own_name: of.upstreamName,
     price_inr: inrFromUinr(of.priceUinr),
     residency: of.residency,
     hash: of.hash,
     definition: { ...of.definition, name: of.publicName },
   }
+  views.set(of, view)
+  return view
 }
 
 /** The cursor is the last name of the page before. */

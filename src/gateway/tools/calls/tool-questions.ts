@@ -129,6 +129,7 @@ function ownerText({ principal, tool, args }: QuestionOwner): string {
 const notOurs = (cause?: unknown): GatewayError =>
   fail('bad_request', {
     cause,
+    extra: { reason: 'request_state' },
     message: 'The request state is not one of this call, was answered before, or is older than 10 minutes. Make the call again without it.',
   })
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endpointOf, type Reply, reply } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
+import { publicNameOf } from '../registry/definitions/public-name.ts'
 import type { ReadMethod } from './read-request.ts'
 import type { ReadContext, ServerReads } from './server-reads.ts'
 
@@ -166,3 +167,6 @@ export const serverReadEndpoints = {
     },
   }),
 }
+
+/** Returns the public name of a tool that its server knows under `ownName`. */
+export const publicToolName = (slug: string, ownName: string): string => publicNameOf(slug, ownName)

@@ -1,4 +1,5 @@
 import type { RowInvoker } from '../../../gateway/http/rows/row-invoker.ts'
+import { publicToolName } from '../../../gateway/tools/mounts/server-read-endpoints.ts'
 import { GatewayError } from '../../../platform/errors.ts'
 import { mayCall } from '../../../platform/security/principal.ts'
 import type { McpRows } from '../../mcp-rows.ts'
@@ -19,6 +20,7 @@ type Rows = Pick<McpRows, 'listTools' | 'callTool'>
 
 interface ListedRow {
   readonly server: string
+  readonly own_name: string
   readonly hash: string
   readonly definition: Readonly<Record<string, unknown>> & { readonly name: string; readonly inputSchema?: unknown; readonly _meta?: unknown }
 }
@@ -30,15 +32,19 @@ export class UpstreamTools {
   readonly #rows: Rows
   readonly #invoker: RowInvoker
   readonly #servers: ToolServers
+  readonly #ownNamesOf: string | null
 
-  constructor(rows: Rows, invoker: RowInvoker, servers: ToolServers) {
+  /** With `ownNamesOf`, the only server is this one, and its tools have the names that the server knows. */
+  constructor(rows: Rows, invoker: RowInvoker, servers: ToolServers, ownNamesOf: string | null = null) {
     this.#rows = rows
     this.#invoker = invoker
     this.#servers = servers
+    this.#ownNamesOf = ownNamesOf
   }
 
   /** Returns whether a name can be one of a chosen server. Own tools have no `__` in their names. The call says whether there is such a tool. */
   covers(name: string): boolean {
+    if (this.#ownNamesOf !== null) return true
     const end = name.indexOf('__')
     return end > 0 && (this.#servers === 'all' || this.#servers.has(name.slice(0, end)))
   }
@@ -50,7 +56,7 @@ export class UpstreamTools {
     try {
       const value = await this.#invoker.call(this.#rows.listTools, { query: { ...server, ...(cursor === undefined ? {} : { cursor }) } }, call)
       const { tools, next_cursor: next } = value as { readonly tools: readonly ListedRow[]; readonly next_cursor: string | null }
-      return { tools: tools.map(entryOf), ...(next === null ? {} : { nextCursor: next }) }
+      return { tools: tools.map(this.#ownNamesOf === null ? entryOf : ownEntryOf), ...(next === null ? {} : { nextCursor: next }) }
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
       // The gateway is switched off, so there are no such tools.
@@ -76,8 +82,9 @@ export class UpstreamTools {
         ? {}
         : { onProgress: ({ progress, total, message = '' }: Noted) => report({ progress, message, ...(total === undefined ? {} : { total }) }) }
     const asking = asked?.can('elicitation') ? { asked: { modes: asked.modes, answers: asked.answers, state: asked.state } } : {}
-    const input = { path: { name }, body: { arguments: objectOf(args) } }
-    const value = await this.#invoker.call(this.#rows.callTool, input, { ...call, ...onProgress, ...asking })
+    const publicName = this.#ownNamesOf === null ? name : publicToolName(this.#ownNamesOf, name)
+    const input = { path: { name: publicName }, body: { arguments: objectOf(args) } }
+    const value = await this.#invoker.call(this.#rows.callTool, input, { ...call, ...onProgress, ...asking }).catch(refuseState)
     // The structured content of a server may be any JSON value. The era of the client decides what becomes of it.
     return { ...(jsonOf(value) as ToolAnswer | Questions) }
   }
@@ -85,6 +92,13 @@ export class UpstreamTools {
 
 function listRefusal({ errorName, message, code }: GatewayError): SurfaceError {
   return new SurfaceError(errorName === 'bad_request' ? 'badParams' : 'refused', message, { code })
+}
+
+/** A state that the gateway did not give is an error of the protocol, as SEP-2322 asks for. Every other failure stays what it is. */
+function refuseState(error: unknown): never {
+  if (error instanceof GatewayError && error.options.extra?.['reason'] === 'request_state')
+    throw new SurfaceError('badParams', error.message, { code: error.code })
+  throw error
 }
 
 const unknownTool = (message: string): SurfaceError => new SurfaceError('badParams', message)
@@ -95,12 +109,22 @@ interface Noted {
   readonly message?: string | undefined
 }
 
+/** A row of a tool stays the same object while the tool does not change, so its entry is made once. */
+const entries = new WeakMap<ListedRow, ToolEntry>()
+
 /** Returns a definition in the form of tools/list, with the approved hash. Tasks are not supported, so what the server says about them is left out. */
-function entryOf({ server, hash, definition }: ListedRow): ToolEntry {
+function entryOf(row: ListedRow): ToolEntry {
+  const known = entries.get(row)
+  if (known !== undefined) return known
+  const { server, hash, definition } = row
   const { execution: _execution, ...shown } = definition
-  return {
+  const entry = {
     ...shown,
-    inputSchema: { ...objectOf(definition.inputSchema), type: 'object' },
+    inputSchema: { ...objectOf(definition.inputSchema), type: 'object' as const },
     _meta: { ...objectOf(definition._meta), 'dev.brigade/origin': { server, hash, untrusted: true } },
   }
+  entries.set(row, entry)
+  return entry
 }
+
+const ownEntryOf = (row: ListedRow): ToolEntry => ({ ...entryOf(row), name: row.own_name })

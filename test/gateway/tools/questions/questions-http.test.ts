@@ -33,7 +33,7 @@ async function agentWith(allowed_tools: readonly string[]) {
 type Said = {
   status: number
   result?: Record<string, unknown> & { inputRequests?: Record<string, { params: Record<string, unknown> }>; requestState?: string }
-  error?: unknown
+  error?: { code: number; data?: { code?: string } }
 }
 
 /** Calls a tool as a client of 2026-07-28 that declares this elicitation. */
@@ -48,7 +48,8 @@ async function ask(token: string, name: string, more: object = {}, elicitation: 
   return { status: reply.status, ...JSON.parse(/^data: (\{.*"(?:result|error)".*)$/m.exec(reply.text)?.[1] ?? reply.text) }
 }
 const accepted = { who: { action: 'accept', content: { name: 'Mira' } } }
-const codeOf = ({ result }: Said): unknown => (result?.['_meta'] as Record<string, { code?: string }> | undefined)?.['dev.brigade/error']?.code
+const codeOf = ({ result, error }: Said): unknown =>
+  error?.data?.code ?? (result?.['_meta'] as Record<string, { code?: string }> | undefined)?.['dev.brigade/error']?.code
 
 async function carriesForms(): Promise<void> {
   const { token } = await agentWith(['ask__*'])
@@ -88,6 +89,7 @@ async function isBound(): Promise<void> {
   const state = await fresh()
   await refused(token, 'ask__form', { inputResponses: accepted, requestState: `${state.slice(0, -4)}AAAA` })
   await refused(token, 'ask__form', { inputResponses: accepted, requestState: 'invented' })
+  expect((await ask(token, 'ask__form', { inputResponses: accepted, requestState: 'invented' })).error?.code).toBe(-32602)
   await refused(token, 'ask__form', { inputResponses: accepted })
   await refused(token, 'ask__form', { requestState: state })
   await refused(token, 'ask__form', { inputResponses: { who: 'not an answer' }, requestState: state })

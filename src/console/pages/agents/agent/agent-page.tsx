@@ -28,6 +28,7 @@ import { MemoryTab } from './memory/memory-tab.tsx'
 import { OverviewTab } from './overview-tab.tsx'
 import { RulesTab } from './rules-tab.tsx'
 import { text } from './text.ts'
+import { ToolsTab } from './tools/tools-tab.tsx'
 
 const route = getRouteApi('/agents/$id')
 
@@ -102,6 +103,8 @@ function Tab({ tab, ...props }: TabProps & { readonly tab: AgentTab }) {
       return <CallsTab {...props} />
     case 'rules':
       return <RulesTab {...props} />
+    case 'tools':
+      return <ToolsTab {...props} />
   }
 }
 

@@ -12,10 +12,16 @@ const idsText = (ids: readonly string[]): string => listOf().format(ids.length >
 
 /** Texts of the page of an agent. */
 export const text = {
-  tabs: { overview: 'Overview', connect: 'Connect', family: 'Family', tokens: 'Tokens', memory: 'Memory', calls: 'Calls', rules: 'Rules' } satisfies Record<
-    AgentTab,
-    string
-  >,
+  tabs: {
+    overview: 'Overview',
+    connect: 'Connect',
+    family: 'Family',
+    tokens: 'Tokens',
+    memory: 'Memory',
+    calls: 'Calls',
+    rules: 'Rules',
+    tools: 'Tools',
+  } satisfies Record<AgentTab, string>,
   crumbs: 'Agents above',
   ownedBy: (name: string | null): string => (name === null ? 'Nobody owns it' : `Owned by ${name}`),
   you: 'you',
