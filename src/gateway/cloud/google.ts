@@ -18,6 +18,9 @@ interface AuthClient {
   readonly quotaProjectId?: string | undefined
 }
 
+/** The library asks another API of Google for the project, unless it is given one. The gateway does not use it: the project is in the address of the provider. */
+const unaskedProject = 'in-the-address'
+
 /** The life of a token whose client does not say it. */
 const lifeDefaultMs = 300_000
 
@@ -28,7 +31,7 @@ const lifeDefaultMs = 300_000
 export async function processGoogleToken({ clock }: { readonly clock: Pick<Clock, 'nowMs'> }): Promise<AccessToken> {
   try {
     const { GoogleAuth } = await import('google-auth-library')
-    const client: AuthClient = await new GoogleAuth({ scopes: [scope] }).getClient()
+    const client: AuthClient = await new GoogleAuth({ scopes: [scope], projectId: unaskedProject }).getClient()
     const { token } = await client.getAccessToken()
     if (typeof token !== 'string' || token === '') throw new Error('no token')
     const endMs = client.credentials?.expiry_date ?? clock.nowMs() + lifeDefaultMs

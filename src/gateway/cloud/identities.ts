@@ -73,7 +73,7 @@ export class Identities {
     const { clock, dial, entra, entraLoginUrl: loginUrl } = this.#deps
     switch (kind.kind) {
       case 'aws':
-        this.#awsKeys ??= this.#renewed(isForced => this.#keysOfProcess(isForced))
+        this.#awsKeys ??= this.#renewed(() => this.#keysOfProcess())
         return new SigV4Authoriser({ service: kind.service, region: regionOf(provider), keys: this.#awsKeys, source: 'AWS chain' })
       case 'google':
         this.#googleTokens ??= this.#renewed(() => processGoogleToken({ clock }))
@@ -87,9 +87,13 @@ export class Identities {
     }
   }
 
-  async #keysOfProcess(isForced: boolean): Promise<AwsKeys> {
+  async #keysOfProcess(): Promise<AwsKeys> {
     try {
-      const { accessKeyId, secretAccessKey, sessionToken, expiration } = await this.#deps.awsKeys(isForced ? { forceRefresh: true } : undefined)
+      // The chain keeps keys too. Whoever renews keys wants others than those that it keeps.
+      const known = this.#awsKeys?.current ?? null
+      const { accessKeyId, secretAccessKey, sessionToken, expiration } = await this.#deps.awsKeys(known === null ? undefined : { forceRefresh: true })
+      // Static keys stay the same, which a caller must see.
+      if (known?.accessKeyId === accessKeyId && known.secretAccessKey === secretAccessKey && known.sessionToken === sessionToken) return known
       const session = sessionToken === undefined ? {} : { sessionToken }
       return { accessKeyId, secretAccessKey, ...session, endMs: expiration?.getTime() ?? Number.POSITIVE_INFINITY }
     } catch (cause) {
@@ -138,7 +142,7 @@ export class Identities {
     }
   }
 
-  #renewed<T extends Perishable>(fetch: (isForced: boolean) => Promise<T>): Renewed<T> {
+  #renewed<T extends Perishable>(fetch: () => Promise<T>): Renewed<T> {
     const { clock } = this.#deps
     return new Renewed({
       clock,

@@ -19,8 +19,8 @@ const forcedEveryMs = 30_000
 
 export interface RenewedOptions<T extends Perishable> {
   readonly clock: Pick<Clock, 'nowMs' | 'after'>
-  /** Gets new credentials. `isForced` is true when the provider has refused the last ones before their end. */
-  fetch(isForced: boolean): Promise<T>
+  /** Gets new credentials. */
+  fetch(): Promise<T>
   /** The longest time that a caller waits for new credentials. */
   readonly waitMaxMs: number
   /** Returns the error for a fetch that takes longer. */
@@ -60,7 +60,7 @@ export class Renewed<T extends Perishable> {
     const nowMs = this.#options.clock.nowMs()
     const current = this.#current
     if (current === null || current.endMs - marginMs <= nowMs) return this.#fresh(nowMs)
-    if (current.endMs - nowMs < this.#aheadMs && this.#running === null && nowMs >= this.#notBeforeMs) this.#fetch(false).catch(() => undefined)
+    if (current.endMs - nowMs < this.#aheadMs && this.#running === null && nowMs >= this.#notBeforeMs) this.#fetch().catch(() => undefined)
     return current
   }
 
@@ -75,18 +75,18 @@ export class Renewed<T extends Perishable> {
     if (current !== null && current !== refused) return current
     if (nowMs - this.#forcedAtMs < forcedEveryMs) return refused
     this.#forcedAtMs = nowMs
-    return this.#fetch(true)
+    return this.#fetch()
   }
 
   #fresh(nowMs: number): Promise<T> {
     if (this.#running !== null) return this.#running
     if (this.#failure !== null && nowMs < this.#failure.untilMs) return Promise.reject(this.#failure.error)
-    return this.#fetch(false)
+    return this.#fetch()
   }
 
-  #fetch(isForced: boolean): Promise<T> {
+  #fetch(): Promise<T> {
     const { clock } = this.#options
-    this.#running = this.#bounded(isForced)
+    this.#running = this.#bounded()
       .then(made => {
         this.#current = made
         this.#aheadMs = Math.min(aheadMaxMs, (made.endMs - clock.nowMs()) / 4)
@@ -106,11 +106,11 @@ export class Renewed<T extends Perishable> {
   }
 
   /** Runs the fetch, and gives it up after the longest wait. */
-  #bounded(isForced: boolean): Promise<T> {
+  #bounded(): Promise<T> {
     const { clock, fetch, waitMaxMs, tooSlow } = this.#options
     return new Promise((resolve, reject) => {
       const stop = clock.after(waitMaxMs, () => reject(tooSlow()))
-      fetch(isForced).then(resolve, reject).finally(stop)
+      fetch().then(resolve, reject).finally(stop)
     })
   }
 }
