@@ -94,7 +94,7 @@ function usableKey(saved: SavedKey | undefined, provider: Provider, { indiaOnly 
 }
 
 /** Returns the attempt on the platform's account. The identity of this process is used only where no key is set. */
-function onPlatform(model: Model, route: Route): Attempt {
+export function onPlatform(model: Model, route: Route): Attempt {
   const { platformKey: credential, usesIdentity } = route.provider
   if (credential === null && usesIdentity === true) return { model, route, credential, byok: false, identity: 'process' }
   return { model, route, credential, byok: false }

@@ -207,13 +207,13 @@ describe('credentials that expire', () => {
     // The time is part of a signature of AWS, so only the key is compared.
     const keyOf = (text: string | undefined): string => (text ?? '').split('/')[0] ?? ''
     expect(cloud.requests.map(({ headers }) => keyOf(headers.authorization))).toEqual(used.map(keyOf))
-    await until(() => models.every((model, index) => fetches[model]() === (before[index] ?? 0) + 1))
+    await until(() => models.every((model, index) => fetches[model]() === (before[index] ?? 0) + 1), 'one fetch for each identity')
     cloud.reset()
     cloud.script(guarded)
     await until(async () => {
       for (const model of ['aws-chat', 'google-chat']) expect((await chat(model)).status).toBe(200)
       return cloud.requests.slice(-2).every(({ headers }, index) => keyOf(headers.authorization) !== keyOf(used[index]))
-    })
+    }, 'calls use the new credentials')
     expect(models.map(model => fetches[model]())).toEqual(before.map(count => count + 1))
     clock.advance(-56 * minuteMs)
   })
