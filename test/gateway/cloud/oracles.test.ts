@@ -40,7 +40,7 @@ describe('the SDKs of the clouds as oracles', () => {
 
   test.each(['asia-south1', 'global', 'us', 'eu'])('the host of Vertex in %s is that of the SDK', location => {
     const at = baseUrls({ VERTEX_OPENAI_LOCATION: location, VERTEX_OPENAI_PROJECT: 'acme-1' })
-    const sdk = new AnthropicVertex({ region: location, projectId: 'acme-1', accessToken: 'token' } as never)
+    const sdk = new AnthropicVertex({ region: location, projectId: 'acme-1', authClient: {} } as never)
     expect(at('vertex-openai')).toBe(`${new URL(sdk.baseURL).origin}/v1beta1/projects/acme-1/locations/${location}/endpoints/openapi`)
   })
 

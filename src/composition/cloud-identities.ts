@@ -1,8 +1,8 @@
 /** Constructs what authorises requests with credentials that expire. Nothing is loaded or fetched before the first call that needs it. */
-import type { EntraProcess } from '../../gateway/cloud/entra.ts'
-import { Identities } from '../../gateway/cloud/identities.ts'
-import type { Config } from '../../platform/config.ts'
-import type { AppParts } from '../parts.ts'
+import type { EntraProcess } from '../gateway/cloud/entra.ts'
+import { Identities } from '../gateway/cloud/identities.ts'
+import type { Config } from '../platform/config.ts'
+import type { AppParts } from './parts.ts'
 
 export function identitiesOf({ clock, config, outbound, memory }: Pick<AppParts, 'clock' | 'config' | 'outbound' | 'memory'>): Identities {
   return new Identities({
