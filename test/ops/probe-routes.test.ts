@@ -50,7 +50,7 @@ describe('doctor --probe', () => {
     return Object.fromEntries(findings.map(({ what, state, detail }) => [what, `${state}: ${detail}`]))
   }
 
-  test('CLOUD-11: each configured route gets one token, one stream and one tool call, and the cost of each is shown', async () => {
+  test('CLOUD-11 each configured route gets one token, one stream and one tool call, and the cost of each is shown', async () => {
     app.alpha.script(withTools)
     app.beta.script(request => (request.json?.['stream'] === true ? { breakAfterChunks: 2 } : { usage }))
     const said = await probe({})
@@ -71,7 +71,7 @@ describe('doctor --probe', () => {
     expect(app.alpha.requests.every(({ headers }) => headers.authorization === 'Bearer alpha-platform-secret')).toBe(true)
   })
 
-  test('CLOUD-11: nothing is sent beyond the bound of cost, and only the named routes are tried', async () => {
+  test('CLOUD-11 nothing is sent beyond the bound of cost, and only the named routes are tried', async () => {
     const none = await probe({ maxInr: 0 })
     expect(app.alpha.requests).toEqual([])
     expect(none['probe']).toMatch(
@@ -84,7 +84,7 @@ describe('doctor --probe', () => {
     expect(app.beta.requests).toEqual([])
   })
 
-  test('CLOUD-11: a refused key is named, the other calls are not made, and a hanging route ends at the bound of time', async () => {
+  test('CLOUD-11 a refused key is named, the other calls are not made, and a hanging route ends at the bound of time', async () => {
     app.alpha.script(() => ({ status: 401, body: { error: { message: 'wrong key alpha-platform-secret' } } }))
     app.beta.script(() => ({ hang: true }))
     const said = await probe({ maxSeconds: 1 })
@@ -93,7 +93,7 @@ describe('doctor --probe', () => {
     expect(said['route beta/probed-chat']).toMatch(/^wrong: one token FAILED \(timeout\)/)
   })
 
-  test('CLOUD-11: a probe is not billed to anybody and leaves no usage', async () => {
+  test('CLOUD-11 a probe is not billed to anybody and leaves no usage', async () => {
     app.alpha.script(withTools)
     await probe({ only: 'probed-embed' })
     await app.gateway.app.limits.flushNow()

@@ -132,7 +132,7 @@ describe('credentials that expire', () => {
   const save = (provider: string, body: object, cookie: string) => app.call('PUT', `/me/byok/${provider}`, body, { cookie })
   const fetches = { 'aws-chat': () => aws.given.length, 'google-chat': () => google.asked.length, 'entra-chat': () => entra.asked.length }
 
-  test('CLOUD-02: the AWS chain signs the bytes that go out, for the service of the row and the region of its address', async () => {
+  test('CLOUD-02 the AWS chain signs the bytes that go out, for the service of the row and the region of its address', async () => {
     cloud.script(guarded)
     expect(aws.given).toEqual([])
     const whole = await chat('aws-chat')
@@ -154,7 +154,7 @@ describe('credentials that expire', () => {
     expect(aws.given).toEqual(['container'])
   })
 
-  test('CLOUD-02: a workload of Google and a federated workload of Entra get tokens, and every call shares them', async () => {
+  test('CLOUD-02 a workload of Google and a federated workload of Entra get tokens, and every call shares them', async () => {
     cloud.script(guarded)
     await Promise.all(Array.from({ length: 20 }, () => [chat('google-chat'), chat('entra-chat')]).flat())
     expect(cloud.requests).toHaveLength(40)
@@ -173,7 +173,7 @@ describe('credentials that expire', () => {
   })
 
   test.each(['aws-chat', 'google-chat', 'entra-chat'] as const)(
-    'CLOUD-02: credentials of %s that end in mid-flight cost one refresh, and none of 100 calls fails',
+    'CLOUD-02 credentials of %s that end in mid-flight cost one refresh, and none of 100 calls fails',
     async model => {
       cloud.script(guarded)
       expect((await chat(model)).status).toBe(200)
@@ -194,7 +194,7 @@ describe('credentials that expire', () => {
     20_000,
   )
 
-  test('CLOUD-02: credentials are renewed in the background before their end, while calls use the old ones', async () => {
+  test('CLOUD-02 credentials are renewed in the background before their end, while calls use the old ones', async () => {
     cloud.script(guarded)
     const models = ['aws-chat', 'google-chat', 'entra-chat'] as const
     for (const model of models) await chat(model)
@@ -218,7 +218,7 @@ describe('credentials that expire', () => {
     clock.advance(-56 * minuteMs)
   })
 
-  test('CLOUD-02: an organisation signs with its own access key at its own place, and never with the identity of the gateway', async () => {
+  test('CLOUD-02 an organisation signs with its own access key at its own place, and never with the identity of the gateway', async () => {
     cloud.script(() => ({}))
     const cookie = await app.signIn()
     const keys = { access_key_id: 'AKIAORGANISATION1', secret_access_key: 'secret-of-the-organisation' }
@@ -240,7 +240,7 @@ describe('credentials that expire', () => {
     await app.call('DELETE', '/me/byok/runtime', undefined, { cookie })
   })
 
-  test("CLOUD-02: an organisation's service account and client secret get tokens at the operator's token endpoints", async () => {
+  test("CLOUD-02 an organisation's service account and client secret get tokens at the operator's token endpoints", async () => {
     cloud.script(guarded)
     const cookie = await app.signIn()
     const file = {
@@ -287,7 +287,7 @@ describe('credentials that expire', () => {
     for (const id of ['vertex', 'foundry']) await app.call('DELETE', `/me/byok/${id}`, undefined, { cookie })
   })
 
-  test('CLOUD-02: credentials of an organisation that name an address, a file or a command are refused, and nothing is asked', async () => {
+  test('CLOUD-02 credentials of an organisation that name an address, a file or a command are refused, and nothing is asked', async () => {
     const cookie = await app.signIn()
     const asked = [aws.given.length, google.asked.length, entra.asked.length]
     const file = { type: 'service_account', client_email: 'caller@p.iam.gserviceaccount.com', private_key: privateKey }
@@ -318,7 +318,7 @@ describe('credentials that expire', () => {
     expect(cloud.requests).toEqual([])
   })
 
-  test('CLOUD-02: a refusal of the cloud does not show the session token, and the next route serves', async () => {
+  test('CLOUD-02 a refusal of the cloud does not show the session token, and the next route serves', async () => {
     cloud.script(request => ({ ...refusalByAws(request, new Map()), headers: { 'x-amzn-errortype': 'AccessDeniedException:' } }))
     const reply = await chat('aws-chat')
     expect(reply.status).toBe(502)
@@ -329,7 +329,7 @@ describe('credentials that expire', () => {
     expect([served.status, served.headers.get('x-br-provider')]).toEqual([200, 'alpha'])
   })
 
-  test('CLOUD-02: the doctor says where the credentials come from and when they end', async () => {
+  test('CLOUD-02 the doctor says where the credentials come from and when they end', async () => {
     const findings = await app.gateway.app.doctor()
     const said = Object.fromEntries(findings.map(({ what, state, detail }) => [what, `${state}: ${detail}`]))
     expect(said['identity for runtime']).toMatch(/^ok: AWS chain, ends \d{4}-/)

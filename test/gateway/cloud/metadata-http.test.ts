@@ -59,7 +59,7 @@ describe('metadata services', () => {
   const models = ['on-aws-chat', 'on-google-chat', 'on-azure-chat']
   const chatOnce = (model: string) => app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'hi' }] })
 
-  test('CLOUD-02: while the metadata service hangs, the gateway starts, other providers serve, calls wait once, and the doctor says it', async () => {
+  test('CLOUD-02 while the metadata service hangs, the gateway starts, other providers serve, calls wait once, and the doctor says it', async () => {
     // A start asks for no credentials.
     expect(metadata.asked).toEqual([])
     metadata.hangs = true
@@ -82,7 +82,7 @@ describe('metadata services', () => {
     expect(app.logLines.join('\n')).not.toContain('unhandled')
   }, 30_000)
 
-  test('CLOUD-02: a managed identity of Azure and the service account of a machine at Google serve when the metadata service answers again', async () => {
+  test('CLOUD-02 a managed identity of Azure and the service account of a machine at Google serve when the metadata service answers again', async () => {
     metadata.hangs = false
     metadata.asked.length = 0
     clock.advance(10 * 60_000)

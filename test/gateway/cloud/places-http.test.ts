@@ -72,7 +72,7 @@ describe('addresses with placeholders', () => {
     app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'hi' }], ...more }, key === undefined ? {} : { token: key })
   const save = (provider: string, body: object, cookie: string) => app.call('PUT', `/me/byok/${provider}`, body, { cookie })
 
-  test('CLOUD-01: the values of the operator fill the address, the key goes in its header, and the body is what any provider of the format gets', async () => {
+  test('CLOUD-01 the values of the operator fill the address, the key goes in its header, and the body is what any provider of the format gets', async () => {
     const reply = await chat('whole-chat')
     expect(reply.status).toBe(200)
     expect(reply.headers.get('x-br-provider')).toBe('whole')
@@ -91,7 +91,7 @@ describe('addresses with placeholders', () => {
     })
   })
 
-  test('CLOUD-01: a row without all its values is not configured, and names the setting; each row of a cloud says that it was never tried', async () => {
+  test('CLOUD-01 a row without all its values is not configured, and names the setting; each row of a cloud says that it was never tried', async () => {
     const { json } = await app.call('GET', '/v1/providers')
     const found = (id: string) => json.data.find((row: { id: string }) => row.id === id)
     expect(found('half')).toMatchObject({ configured: false, byok: true, missing: ['HALF_PROJECT'], untried: true })
@@ -113,7 +113,7 @@ describe('addresses with placeholders', () => {
     expect(said['provider whole']).toContain('was never tried against the real service')
   })
 
-  test('CLOUD-01: an organisation sets the values with its own key, and its calls go to its own address, through the guard of user-given URLs', async () => {
+  test('CLOUD-01 an organisation sets the values with its own key, and its calls go to its own address, through the guard of user-given URLs', async () => {
     const cookie = await app.signIn()
     cloud.script(request => (request.headers['api-key'] === 'own-key-of-acme' ? {} : { status: 401, body: { error: { message: 'no' } } }))
     const saved = await save('hosted', { key: 'own-key-of-acme', values: { resource: 'acme' }, models: ['deployed-4', 'deployed-mini'] }, cookie)
@@ -139,7 +139,7 @@ describe('addresses with placeholders', () => {
     await app.call('DELETE', '/me/byok/hosted', undefined, { cookie })
   })
 
-  test('CLOUD-01: a value is one label of the host or one segment of the path; everything else is refused and nothing is sent', async () => {
+  test('CLOUD-01 a value is one label of the host or one segment of the path; everything else is refused and nothing is sent', async () => {
     const cookie = await app.signIn()
     const wrong: [string, object][] = [
       ['hosted', { resource: 'evil.example/x?' }],
@@ -173,7 +173,7 @@ describe('addresses with placeholders', () => {
     await app.call('DELETE', '/me/byok/half', undefined, { cookie })
   })
 
-  test('CLOUD-01: the place of an organisation proves no residency, so a call that must stay in India does not go there', async () => {
+  test('CLOUD-01 the place of an organisation proves no residency, so a call that must stay in India does not go there', async () => {
     const cookie = await app.signIn()
     cloud.script(() => ({}))
     expect((await save('whole', { key: 'own-key-two', values: { resource: 'abroad', project: 'p' }, always_use: true }, cookie)).status).toBe(200)
