@@ -1139,6 +1139,8 @@ create table provider_keys (
   models text[] not null default '{}'::text[],
   verified_at timestamp with time zone,
   created_at timestamp with time zone not null,
+  place jsonb not null default '{}'::jsonb,
+  named_models text[] not null default '{}'::text[],
   constraint provider_keys_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
   constraint provider_keys_pkey PRIMARY KEY (org_id, provider_id)
 );

@@ -28,6 +28,7 @@ import type { InferenceDeps } from '../gateway/inference/deps.ts'
 import type { Idempotency } from '../gateway/inference/idempotency/idempotency.ts'
 import { Inference } from '../gateway/inference/inference.ts'
 import { Departures } from '../gateway/inference/leaving/departures.ts'
+import { probeRoutes, type RouteProbeBounds } from '../gateway/inference/probe/route-probe.ts'
 import type { ReplyCache } from '../gateway/inference/reply-cache/reply-cache.ts'
 import type { Keys } from '../gateway/keys/keys.ts'
 import { tightestOf } from '../gateway/limits/budgets/budget-view.ts'
@@ -50,6 +51,7 @@ import { type BackupReport, backUp } from '../operations/backup.ts'
 import { diagnose } from '../operations/doctor/doctor.ts'
 import type { Finding } from '../operations/doctor/finding.ts'
 import { refusedSentence } from '../operations/doctor/provider-keys.ts'
+import { routeFindings } from '../operations/doctor/routes.ts'
 import { unknownSettings } from '../operations/doctor/unknown-settings.ts'
 import { MasterKeys } from '../operations/master-keys.ts'
 import { type Config, isBilling } from '../platform/config.ts'
@@ -63,6 +65,7 @@ import { createOutbound, type Outbound } from '../platform/outbound/outbound.ts'
 import { inrFromUinr } from '../platform/values/money.ts'
 import { version } from '../version.ts'
 import { type ProcessBounds, processBounds } from './bounds.ts'
+import { identitiesOf } from './cloud-identities.ts'
 import type { AppDeps } from './deps.ts'
 import { auditServices, strangers } from './domains/audit.ts'
 import { billingServices } from './domains/billing.ts'
@@ -130,6 +133,8 @@ export interface App {
   /** Tries the provider keys of the operator once, and logs a warning for each that its provider refuses. It never rejects. */
   reportRefusedKeys(): Promise<void>
   doctor(): Promise<Finding[]>
+  /** Tries the configured routes with small calls that the operator pays for. */
+  probeRoutes(bounds: RouteProbeBounds): Promise<Finding[]>
   /** Returns a one-time sign-in link for the person with that address. Throws `not_found`. */
   makeSignInLink(email: string): Promise<SignInLink>
   /** Serves the open connections until they end, for at most DRAIN_MS, after another process has taken over the new ones. Calls are still served. */
@@ -181,14 +186,13 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   const masterKeys = new MasterKeys(deps)
   const doctor = (): Promise<Finding[]> => {
     const { memory, controlLog, mail, agents, limits } = domains
-    const { signingKeys } = agents
-    const attestationKeys = services.attestations.keys
-    const providerKeys = services.platformKeys
+    const [signingKeys, attestationKeys, providerKeys] = [agents.signingKeys, services.attestations.keys, services.platformKeys]
     const parts = { db, config, catalog, memory, controlLog, mail, signingKeys, attestationKeys, operator, masterKeys, providerKeys, baseUrl: state.baseUrl }
-    return diagnose({ ...parts, recovery: limits.recovery })
+    return diagnose({ ...parts, clock: deps.clock, identities, recovery: limits.recovery })
   }
-  const parts: AppParts = { ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }
-  const services: RowServices & ToolRegistry = rowServices(parts, bindings, { maintenance: routes.maintenance, diagnose: doctor })
+  const identities = identitiesOf({ ...deps, ...domains })
+  const parts: AppParts = { ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch, identities }
+  const services = rowServices(parts, bindings, { maintenance: routes.maintenance, diagnose: doctor })
   const edge = { ...edgeDeps(deps, domains, services, state), ...bounds, ...watched.edge }
   const mcp = mcpOf(deps, domains, edge, bindings, watched.tools)
   const mcpPaths = {
@@ -220,6 +224,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
         if (look.outcome.kind === 'rejected') deps.log.warn(refusedSentence(look), { provider: look.provider.id })
     },
     doctor,
+    probeRoutes: services.probeRoutes,
     async backUp(options) {
       if (!isEmbedded(db)) throw new Error('PostgreSQL is backed up with pg_dump: docs/operate/backup-and-restore.md')
       return backUp({ ...deps, db }, options)
@@ -243,6 +248,8 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   }
 }
 
+type AllServices = RowServices & ToolRegistry & Pick<App, 'probeRoutes'>
+
 function outboundOf({ config, lookup }: AppDeps, turns: StreamTurns): Outbound {
   return createOutbound({
     connectTimeoutMs: config.CONNECT_TIMEOUT_MS,
@@ -254,7 +261,7 @@ function outboundOf({ config, lookup }: AppDeps, turns: StreamTurns): Outbound {
   })
 }
 
-function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: OperatorParts): RowServices & ToolRegistry {
+function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: OperatorParts): AllServices {
   const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, orgs, catalog, circuits, health } = parts
   const people = orgServices(parts)
   const byok = createByok(parts)
@@ -282,6 +289,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     sticky: new StickyRoutes({ clock, circuits, health, controlLog: parts.controlLog }),
     dearerRoute: (asked, model) => dearerRoute(catalog.snapshot, asked, model),
     observer: parts.routeObserver,
+    identities: parts.identities,
     watch: parts.watch.calls,
     traces: parts.watch.traces,
     timeouts: { firstByteMs: config.FIRST_BYTE_TIMEOUT_MS, wholeReplyMs: config.WHOLE_REPLY_TIMEOUT_MS },
@@ -312,6 +320,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     budgets: limits,
     ...budgetServices(parts),
     inference: new Inference(inference, parts.idempotency),
+    probeRoutes: async bounds => routeFindings(await probeRoutes(catalog.snapshot.models.values(), bounds, inference), bounds.costMaxUinr),
     ...collectionServices(parts, routing.chains, inference),
     ...toolServices(parts),
     whoami: new Whoami({

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Finding } from '../../operations/doctor/finding.ts'
 import { terminalOf } from '../../platform/observe/terminal/terminal.ts'
 import { printResult } from '../command-output.ts'
-import { number } from '../option-values.ts'
+import { amount, number } from '../option-values.ts'
 import { commandProgress, noteStep, withProgress } from './command-progress.ts'
 
 /** Adds `brigade serve`, `migrate`, `demo` and `doctor`, which run on the computer of the gateway. Their code is loaded when they run. */
@@ -25,6 +25,10 @@ export function addServerCommands(program: Command): void {
     .command('doctor')
     .description('check configuration, database, budgets, providers and stores')
     .option('--release <process>', 'give up what a dead process holds of budgets and limits, because its disk is lost', number)
+    .option('--probe', 'try each configured route with one token, one stream and one tool call, which the providers charge for')
+    .option('--only <id>', 'with --probe: only the routes of this provider or this model')
+    .option('--max-inr <n>', 'with --probe: the most that all calls together may cost', amount, 5)
+    .option('--max-seconds <n>', 'with --probe: the longest time of all calls together, at most 600', number, 120)
     .option('--json', 'print JSON')
     .action(doctor)
 }
@@ -64,10 +68,24 @@ async function migrate(): Promise<void> {
   if (progress.isShown) process.stdout.write('The database has the schema of this version.\n')
 }
 
-async function doctor(options: { json?: boolean; release?: number }): Promise<void> {
+interface DoctorFlags {
+  readonly json?: boolean
+  readonly release?: number
+  readonly probe?: boolean
+  readonly only?: string
+  readonly maxInr: number
+  readonly maxSeconds: number
+}
+
+async function doctor(options: DoctorFlags): Promise<void> {
   const [{ runAdmin }, { printReport }] = await Promise.all([import('./admin/run-admin.ts'), import('../../operations/doctor/finding.ts')])
   if (options.release !== undefined) return printResult(await runAdmin({ name: 'release', args: { process: options.release } }), options.json === true)
-  const findings = (await withProgress(commandProgress(), 'Checking the installation', () => runAdmin({ name: 'doctor', args: {} }))) as Finding[]
+  const { probe, only, maxInr, maxSeconds } = options
+  const command =
+    probe === true ? { name: 'probe-routes', args: { maxInr, maxSeconds, ...(only === undefined ? {} : { only }) } } : { name: 'doctor', args: {} }
+  const findings = (await withProgress(commandProgress(), probe === true ? 'Trying the routes' : 'Checking the installation', () =>
+    runAdmin(command),
+  )) as Finding[]
   const paint = terminalOf(process.stdout)?.paint
   process.exitCode = printReport(findings, options.json === true, line => process.stdout.write(`${line}\n`), paint)
 }

@@ -12,6 +12,8 @@ interface ProviderRow {
   readonly configured: boolean
   readonly residency: string
   readonly byok: boolean
+  readonly missing?: readonly string[]
+  readonly untried?: true
 }
 
 interface SavedKey {
@@ -26,6 +28,8 @@ interface AddFlags extends PersonFlags {
   readonly from?: string
   readonly label?: string
   readonly first?: boolean
+  readonly value?: readonly string[]
+  readonly model?: readonly string[]
 }
 
 /** Adds the commands `brigade providers …`. */
@@ -67,10 +71,10 @@ function withoutOwnKeys(thrown: unknown): { keys: SavedKey[] } {
 function printProviders(rows: readonly (ProviderRow & { readonly own_key: SavedKey | null })[]): void {
   printTable(
     [{ head: 'ID' }, { head: 'NAME' }, { head: 'STATE' }, { head: 'RESIDENCY' }, { head: 'OWN KEY' }],
-    rows.map(({ id, name, configured, residency, byok, own_key: key }) => [
+    rows.map(({ id, name, configured, residency, byok, missing, untried, own_key: key }) => [
       id,
       name,
-      configured ? 'serves on the key of the operator' : key === null ? 'not configured' : 'serves on your own key',
+      `${configured ? 'serves on the key of the operator' : key === null ? notConfigured(missing) : 'serves on your own key'}${untried === true ? ', never tried' : ''}`,
       residency,
       key === null
         ? byok
@@ -81,20 +85,28 @@ function printProviders(rows: readonly (ProviderRow & { readonly own_key: SavedK
   )
 }
 
+/** Says which settings of the operator are missing. Only rows of clouds say so. */
+const notConfigured = (missing: readonly string[] | undefined): string =>
+  `not configured${missing === undefined ? '' : `: set ${missing.map(plain).join(', ')}`}`
+
 function addAdd(providers: Command): void {
   const command = addPersonFlags(addClientFlags(providers.command('add').description('save a key of your own at a provider, after Brigade has tried it there')))
     .argument('<provider>', 'id, as brigade providers list --all shows it')
     .option('--from <file>', 'file with the key, - for stdin; left out on a terminal: asks for it and does not show it')
     .option('--label <text>', 'for people')
     .option('--first', "use it ahead of the operator's key")
+    .option('--value <name=text>', 'a value of your account that fills the address of a cloud, such as resource=acme; give it again for others', repeated)
+    .option('--model <id>', 'a deployment or model that the provider does not list; give it again for others', repeated)
   addExamples(command, [
     ['brigade providers add groq', 'asks for the key'],
     ['printenv GROQ_API_KEY | brigade providers add groq --from -', 'from a pipe'],
+    ['brigade providers add vertex-openai --from account.json --value project=acme --value location=eu', 'a file with a JSON object holds credentials'],
   ])
   command.action((provider: string, flags: AddFlags) =>
     personal(flags, false, async client => {
       const key = await keyOf(provider, flags)
-      const json = { key, label: flags.label, always_use: flags.first }
+      const ofCloud = { ...(flags.value === undefined ? {} : { values: valuesOf(flags.value) }), ...(flags.model === undefined ? {} : { models: flags.model }) }
+      const json = { ...secretOf(key), label: flags.label, always_use: flags.first, ...ofCloud }
       const saved = await client.json<{ mask: string; verified: boolean; models_discovered: number }>('PUT', pathOf(provider), { json })
       if (flags.json === true) printJson(saved)
       else
@@ -103,6 +115,28 @@ function addAdd(providers: Command): void {
         )
     }),
   )
+}
+
+const repeated = (text: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), text]
+
+function valuesOf(texts: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    texts.map(text => {
+      const at = text.indexOf('=')
+      if (at < 1) throw wrongUsage(`--value takes name=text, such as resource=acme, not ${text}.`)
+      return [text.slice(0, at), text.slice(at + 1)]
+    }),
+  )
+}
+
+/** A JSON object is credentials of a cloud. Every other text is a key. */
+function secretOf(text: string): { readonly key: string } | { readonly credentials: unknown } {
+  if (!text.startsWith('{')) return { key: text }
+  try {
+    return { credentials: JSON.parse(text) }
+  } catch (cause) {
+    throw wrongUsage('the credentials are not valid JSON.', cause)
+  }
 }
 
 async function keyOf(provider: string, { from }: AddFlags): Promise<string> {

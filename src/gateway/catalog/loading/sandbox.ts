@@ -111,7 +111,8 @@ export function sandboxState({ SANDBOX: setting }: Pick<Config, 'SANDBOX'>, { mo
     .flatMap(({ routes }) => routes)
     .find(({ provider, byokOnly }) => provider.configured && !byokOnly && !isSandbox(provider))?.provider
   if (serving === undefined) return { isOn, why: 'because a provider serves models', turnOn }
-  const { id, name, platformKey, keyVariable } = serving
+  const { id, name, platformKey, keyVariable, usesIdentity } = serving
+  if (usesIdentity === true) return { isOn, why: `because ${name} serves on the identity of this gateway`, turnOn }
   return { isOn, why: `because ${platformKey === null ? `${name} answers without a key` : `${keyVariable ?? keyVariableOf(id)} is set`}`, turnOn }
 }
 

@@ -74,6 +74,9 @@ export async function probeStep(probed: ProbedStep, signal: CancelSignal, deps: 
 /** The request of a canary with its organisation. */
 type OrgRequest = ProbeRequest & Pick<ProbedStep, 'orgId'>
 
+/** An attempt that has an answer. */
+type Answered = Extract<Performed, { readonly answer: unknown }>
+
 const late = new Error('the canary took too long')
 
 /** Returns the plan of a real call, or null when there is no route. */
@@ -95,7 +98,7 @@ async function tryInTurn(plan: Plan, ask: OrgRequest, cut: Cancellation, deps: P
   let code: ProbeFailure = 'no_route'
   for (const attempt of plan.attempts) {
     const result = await attemptOnce(attempt, ask, cut, deps)
-    if (result === 'ok') {
+    if (typeof result !== 'string' || result === 'limited') {
       return { kind: 'ok', provider: attempt.route.provider.id, latencyMs: Math.max(1, Math.round(deps.clock.monotonicMs() - begunMs)) }
     }
     code = result
@@ -103,24 +106,27 @@ async function tryInTurn(plan: Plan, ask: OrgRequest, cut: Cancellation, deps: P
   return { kind: 'failed', code }
 }
 
-async function attemptOnce(attempt: Attempt, ask: OrgRequest, cut: Cancellation, deps: ProbeDeps): Promise<ProbeFailure | 'ok'> {
+/**
+ * Makes one call, and a second one with a higher limit when the provider refuses the limit. Returns the answer, or a word for the failure. `limited` means
+ * that the model was reached and objected to nothing but the limit. Throws only when the call was cut.
+ */
+export async function attemptOnce(attempt: Attempt, ask: OrgRequest, cut: Cancellation, deps: InferenceDeps): Promise<ProbeFailure | 'limited' | Answered> {
   const first = await performed(attempt, ask, cut, deps)
   if (typeof first === 'string') return first
-  if ('answer' in first) return 'ok'
+  if ('answer' in first) return first
   if (first.kind === 'failed') return failureOf(first)
   if (!isLimited(first)) return 'refused'
   const again = await performed(attempt, { ...ask, request: ask.request.withMaxTokens(secondTryTokens) }, cut, deps)
   if (typeof again === 'string') return again
-  if ('answer' in again) return 'ok'
+  if ('answer' in again) return again
   if (again.kind === 'failed') return failureOf(again)
-  // The model was reached and objected to nothing but the limit.
-  return isLimited(again) ? 'ok' : 'refused'
+  return isLimited(again) ? 'limited' : 'refused'
 }
 
 const isLimited = ({ status, bytes }: ClientError): boolean => isAboutTheLimit(status, bytes.toString('utf8'))
 
 /** Throws only when the canary was cut. */
-async function performed(attempt: Attempt, { kind, request, orgId }: OrgRequest, cut: Cancellation, deps: ProbeDeps): Promise<Performed | ProbeFailure> {
+async function performed(attempt: Attempt, { kind, request, orgId }: OrgRequest, cut: Cancellation, deps: InferenceDeps): Promise<Performed | ProbeFailure> {
   cut.throwIfAborted()
   try {
     const unseen = { ...deps, observer: nobody }

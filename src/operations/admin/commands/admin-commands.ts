@@ -53,6 +53,8 @@ const contentArgs = z.object({ org: z.int().positive(), request: z.string().min(
 
 const auditArgs = z.object({ org: z.int().positive().optional(), before: z.int().positive().optional(), limit: z.int().positive().max(1000).optional() })
 
+const probeArgs = z.object({ maxInr: z.number().min(0).max(10_000), maxSeconds: z.int().min(1).max(600), only: z.string().min(1).max(320).optional() })
+
 const releaseArgs = z.object({ process: z.int().positive() })
 
 const maintenanceArgs = z.object({ route: z.string().min(3).max(320).optional(), for: z.string().max(20).optional(), clear: z.boolean().optional() })
@@ -85,10 +87,16 @@ export function adminHandler(app: App): AdminHandler {
         return releaseProcess(app, argsOf(releaseArgs, command).process)
       case 'doctor':
         return app.doctor()
+      case 'probe-routes':
+        return probed(app, argsOf(probeArgs, command))
       default:
         return otherFamilies(app, command)
     }
   }
+}
+
+function probed(app: App, { maxInr, maxSeconds, only }: z.output<typeof probeArgs>): Promise<object> {
+  return app.probeRoutes({ costMaxUinr: uinrFromInr(maxInr), timeMaxMs: maxSeconds * 1000, only: only ?? null })
 }
 
 /** Runs the commands that other files define. */
