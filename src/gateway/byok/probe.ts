@@ -1,5 +1,6 @@
 import type { Outbound, OutboundRequest } from '../../platform/outbound/outbound.ts'
 import type { Secret } from '../../platform/security/secret.ts'
+import { bedrockUrl, vertexClaudeUrl } from '../providers/clouds/cloud-addresses.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type ModelPage, modelPageOf } from './model-list.ts'
 
@@ -64,7 +65,8 @@ class Probe {
       const verdict = await this.#get(keyCheckPath, key)
       if (verdict.kind !== 'ok') return failed(verdict)
     }
-    const listed = modelsPath === null ? null : await this.#list(modelsPath ?? 'models', key)
+    // The clouds list their models elsewhere.
+    const listed = modelsPath === null || this.#provider.cloud !== undefined ? null : await this.#list(modelsPath ?? 'models', key)
     if (listed !== null) return listed
     if (keyCheckPath !== undefined) return { kind: 'ok', proven: true, models: [] }
     return await this.#emptyCall(key)
@@ -107,7 +109,9 @@ class Probe {
   async #emptyCall(key: Secret): Promise<ProbeOutcome> {
     const verdict = await this.#post(key)
     if (verdict.kind === 'rejected') return { kind: 'rejected' }
-    if (verdict.kind === 'other' && verdict.status !== 400 && verdict.status !== 422) return failed(verdict)
+    // A cloud looks up the model of the path after the key, and does not know the one of this call.
+    const isMissing = this.#provider.cloud !== undefined && verdict.kind === 'other' && verdict.status === 404
+    if (verdict.kind === 'other' && verdict.status !== 400 && verdict.status !== 422 && !isMissing) return failed(verdict)
     const withoutKey = await this.#post(null)
     return { kind: 'ok', proven: withoutKey.kind === 'rejected', models: [] }
   }
@@ -117,8 +121,20 @@ class Probe {
   }
 
   #post(key: Secret | null): Promise<Verdict> {
-    const path = this.#provider.dialect === 'anthropic' ? 'messages' : 'chat/completions'
-    return this.#send({ method: 'POST', url: this.#url(path), headers: { ...this.#headers(key), 'content-type': 'application/json' }, body: '{"messages":[]}' })
+    return this.#send({
+      method: 'POST',
+      url: this.#emptyUrl(),
+      headers: { ...this.#headers(key), 'content-type': 'application/json' },
+      body: '{"messages":[]}',
+    })
+  }
+
+  /** Returns the address of a call that needs a key and generates nothing. */
+  #emptyUrl(): string {
+    const { cloud, baseUrl, dialect } = this.#provider
+    if (cloud === 'bedrock-invoke') return bedrockUrl(baseUrl, 'anthropic.none', false)
+    if (cloud === 'vertex') return vertexClaudeUrl(baseUrl, 'none', false)
+    return this.#url(dialect === 'anthropic' ? 'messages' : 'chat/completions')
   }
 
   async #send(request: OutboundRequest): Promise<Verdict> {
@@ -137,11 +153,11 @@ class Probe {
   }
 
   #headers(key: Secret | null): Record<string, string> {
-    const { dialect, auth } = this.#provider
+    const { dialect, auth, cloud } = this.#provider
     const headers: Record<string, string> = { accept: 'application/json', 'accept-encoding': 'identity' }
     if (dialect === 'anthropic') headers['anthropic-version'] = '2023-06-01'
     if (key === null) return headers
-    if (dialect === 'gemini') headers['x-goog-api-key'] = key.reveal()
+    if (dialect === 'gemini' && cloud === undefined) headers['x-goog-api-key'] = key.reveal()
     else if (auth !== 'bearer' && auth !== 'none') headers[auth] = key.reveal()
     else headers['authorization'] = `Bearer ${key.reveal()}`
     return headers

@@ -1,5 +1,7 @@
 import type { Config } from '../../../platform/config.ts'
 import { uinrFromInr } from '../../../platform/values/money.ts'
+import { vertexBaseUrl } from '../../providers/clouds/cloud-addresses.ts'
+import { routeResidency } from '../../providers/clouds/cloud-residency.ts'
 import type { Provider } from '../../providers/provider.ts'
 import type { Model, ModelKind, Route, RoutePrice } from '../model.ts'
 import type { ModelEntry, ProviderEntry, RouteEntry } from './file-schema.ts'
@@ -20,12 +22,14 @@ export interface CatalogPart {
 export function toProvider(entry: ProviderEntry, config: Config): Provider {
   const environment = config.providerEnv(entry.id)
   const platformKey = environment.apiKey ?? (entry.api_key_env === undefined ? null : config.namedSecret(entry.api_key_env))
-  const baseUrl = (environment.baseUrl ?? entry.base_url ?? '').replace(/\/+$/, '')
+  const address = (environment.baseUrl ?? entry.base_url ?? '').replace(/\/+$/, '')
+  const baseUrl = entry.cloud === 'vertex' ? vertexBaseUrl(address) : address
   const auth = entry.key_optional && platformKey === null ? 'none' : (entry.auth ?? 'bearer')
   return {
     id: entry.id,
     name: entry.name ?? entry.id,
-    dialect: entry.dialect ?? 'openai',
+    dialect: entry.dialect ?? (entry.cloud === undefined ? 'openai' : 'anthropic'),
+    ...(entry.cloud === undefined ? {} : { cloud: entry.cloud }),
     baseUrl,
     auth,
     residency: entry.residency ?? 'unknown',
@@ -101,7 +105,7 @@ function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
     upstreamModel: entry.upstream_model ?? model.id,
     dialect: entry.dialect ?? provider.dialect,
     ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
-    residency: entry.residency ?? provider.residency,
+    residency: routeResidency(entry.residency ?? provider.residency, provider, entry.upstream_model ?? model.id),
     price: toPrice(model, entry, provider, sources),
     byokOnly: entry.byok_only ?? false,
     contextLength: entry.context_length ?? model.context_length ?? null,

@@ -1,0 +1,34 @@
+/** The addresses under which clouds serve models, below the `baseUrl` of the provider. */
+
+/** Returns a model id as one part of a path on Bedrock. Every character with a meaning in a path is encoded, such as the `:` and `/` of an ARN. */
+export const bedrockModel = (upstreamModel: string): string =>
+  encodeURIComponent(upstreamModel).replace(/[!'()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+
+/** Returns a model id as one part of a path on Vertex. Its version follows an `@`, which stays as it is. */
+const vertexModel = (upstreamModel: string): string => encodeURIComponent(upstreamModel).replaceAll('%40', '@')
+
+/** Returns the address of a Claude model on Bedrock. */
+export const bedrockUrl = (baseUrl: string, upstreamModel: string, stream: boolean): string =>
+  `${baseUrl}/model/${bedrockModel(upstreamModel)}/${stream ? 'invoke-with-response-stream' : 'invoke'}`
+
+/** Returns the address of a Claude model on Vertex. */
+export const vertexClaudeUrl = (baseUrl: string, upstreamModel: string, stream: boolean): string =>
+  `${baseUrl}/publishers/anthropic/models/${vertexModel(upstreamModel)}:${stream ? 'streamRawPredict' : 'rawPredict'}`
+
+/** Returns the address that counts the tokens of a prompt for a Claude model on Vertex. The body names the model. */
+export const vertexClaudeCountUrl = (baseUrl: string): string => `${baseUrl}/publishers/anthropic/models/count-tokens:rawPredict`
+
+/** Returns the address of a Gemini model on Vertex. */
+export const vertexGeminiUrl = (baseUrl: string, upstreamModel: string, stream: boolean): string =>
+  `${baseUrl}/publishers/google/models/${vertexModel(upstreamModel)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
+
+/** The hosts of Vertex for locations that are no single region. */
+const wideHosts: Readonly<Record<string, string>> = {
+  global: 'aiplatform.googleapis.com',
+  us: 'aiplatform.us.rep.googleapis.com',
+  eu: 'aiplatform.eu.rep.googleapis.com',
+}
+
+/** Returns the address of Vertex with the host of its location. `global-aiplatform.googleapis.com` does not exist. */
+export const vertexBaseUrl = (baseUrl: string): string =>
+  baseUrl.replace(/^https:\/\/(global|us|eu)-aiplatform\.googleapis\.com(?=\/|$)/, (_host, location: string) => `https://${wideHosts[location]}`)

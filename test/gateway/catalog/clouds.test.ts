@@ -1,0 +1,42 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadCatalog } from '../../../src/gateway/catalog/loading/load.ts'
+import { loadConfig } from '../../../src/platform/config.ts'
+
+const price = { input_inr_per_mtok: 1, output_inr_per_mtok: 1 }
+const providers = [
+  { id: 'mumbai', base_url: 'https://bedrock-runtime.ap-south-1.amazonaws.com', cloud: 'bedrock-invoke', residency: 'india' },
+  { id: 'world', base_url: 'https://global-aiplatform.googleapis.com/v1/projects/p/locations/global', cloud: 'vertex', residency: 'india' },
+]
+
+function load(model: object) {
+  const path = join(mkdtempSync(join(tmpdir(), 'brigade-clouds-')), 'operator.json')
+  writeFileSync(path, JSON.stringify({ providers, models: [{ id: 'm', ...model }] }))
+  return loadCatalog({ config: loadConfig({}), operatorFile: path })
+}
+const routed =
+  (route: object, model: object = {}) =>
+  () =>
+    load({ ...model, routes: [{ provider: 'mumbai', ...price, ...route }] })
+
+test('CLOUD-06: a route of several regions in a provider of India is global, and a row that states otherwise does not load', () => {
+  const local = 'anthropic.claude-3-haiku-20240307-v1:0'
+  const residencyOf = (route: object) => routed(route)().models.get('m')?.routes[0]?.residency
+  expect([residencyOf({ upstream_model: local }), residencyOf({ upstream_model: `global.${local}` })]).toEqual(['india', 'global'])
+  expect(residencyOf({ provider: 'world', dialect: 'gemini', upstream_model: 'gemini-2.5-pro' })).toBe('global')
+  expect(routed({ upstream_model: `global.${local}`, residency: 'india' })).toThrow(
+    `models[0].routes[0].residency: the route names "global.${local}", which other regions may serve, so it cannot be "india"`,
+  )
+  expect(routed({ provider: 'world', residency: 'india' })).toThrow('the route calls global, which is not in India')
+})
+
+test('a cloud serves only its dialects and chat models, and the wide locations of Vertex have hosts of their own', () => {
+  expect(routed({ dialect: 'gemini' })).toThrow('models[0].routes[0].dialect: "mumbai" serves the dialects anthropic in the cloud bedrock-invoke, not gemini')
+  expect(routed({ provider: 'world', dialect: 'openai' })).toThrow('serves the dialects anthropic and gemini in the cloud vertex, not openai')
+  expect(routed({}, { kind: 'image', inr_per_image: 1 })).toThrow('"mumbai" serves chat models in the cloud bedrock-invoke, no model of kind image')
+  const { providers: loaded } = routed({})()
+  expect(loaded.get('mumbai')?.dialect).toBe('anthropic')
+  expect(loaded.get('world')?.baseUrl).toBe('https://aiplatform.googleapis.com/v1/projects/p/locations/global')
+})
