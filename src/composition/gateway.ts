@@ -67,6 +67,7 @@ import { type ProcessBounds, processBounds } from './bounds.ts'
 import type { AppDeps } from './deps.ts'
 import { auditServices, strangers } from './domains/audit.ts'
 import { billingServices } from './domains/billing.ts'
+import { identitiesOf } from './domains/cloud.ts'
 import { collectionServices } from './domains/collections.ts'
 import { complianceServices } from './domains/compliance.ts'
 import { hintServices } from './domains/hints.ts'
@@ -182,12 +183,12 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   const doctor = (): Promise<Finding[]> => {
     const { memory, controlLog, mail, agents, limits } = domains
     const { signingKeys } = agents
-    const attestationKeys = services.attestations.keys
-    const providerKeys = services.platformKeys
+    const [attestationKeys, providerKeys] = [services.attestations.keys, services.platformKeys]
     const parts = { db, config, catalog, memory, controlLog, mail, signingKeys, attestationKeys, operator, masterKeys, providerKeys, baseUrl: state.baseUrl }
-    return diagnose({ ...parts, recovery: limits.recovery })
+    return diagnose({ ...parts, clock: deps.clock, identities, recovery: limits.recovery })
   }
-  const parts: AppParts = { ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch }
+  const identities = identitiesOf({ ...deps, ...domains })
+  const parts: AppParts = { ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch, identities }
   const services: RowServices & ToolRegistry = rowServices(parts, bindings, { maintenance: routes.maintenance, diagnose: doctor })
   const edge = { ...edgeDeps(deps, domains, services, state), ...bounds, ...watched.edge }
   const mcp = mcpOf(deps, domains, edge, bindings, watched.tools)
@@ -281,6 +282,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     sticky: new StickyRoutes({ clock, circuits, health, controlLog: parts.controlLog }),
     dearerRoute: (asked, model) => dearerRoute(catalog.snapshot, asked, model),
     observer: parts.routeObserver,
+    identities: parts.identities,
     watch: parts.watch.calls,
     traces: parts.watch.traces,
     timeouts: { firstByteMs: config.FIRST_BYTE_TIMEOUT_MS, wholeReplyMs: config.WHOLE_REPLY_TIMEOUT_MS },

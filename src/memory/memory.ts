@@ -32,6 +32,7 @@ import { Shares } from './sharing/shares.ts'
 import { GatewayBuckets } from './stores/gateway-buckets.ts'
 import { ObjectStoreError } from './stores/object-store.ts'
 import { AwsIdentity } from './stores/s3/aws-identity.ts'
+import type { KeySource } from './stores/s3/s3-options.ts'
 import type { StoreWatch } from './stores/watched-store.ts'
 import { JournalPurge } from './upkeep/purge.ts'
 import { Reconcile, type ReconcileBounds } from './upkeep/reconcile.ts'
@@ -86,6 +87,8 @@ export interface Memory {
   checkStores(): Promise<{ orgId: number; problem: string | null }[]>
   /** Resolves writes whose process died before `nowMs`, and removes old versions. Returns the number of resolved writes. */
   sweep(nowMs: number): Promise<number>
+  /** The AWS keys of this process, which the calls of models on AWS share with the stores. */
+  readonly awsKeys: KeySource
   /** Closes the connections to the stores. */
   stop(): void
 }
@@ -99,7 +102,8 @@ const storesCheckedAtOnce = 8
 export function createMemory(deps: MemoryDeps): Memory {
   const { db, clock, ids, log, founderOf = String } = deps
   const gatewayBuckets = new GatewayBuckets(deps.config.MEMORY_ROLE_BUCKETS ?? [], deps.config.MEMORY_ROLE_ENDPOINT ?? null)
-  const stores = openStores(deps, gatewayBuckets)
+  const identity = new AwsIdentity({ clock, stsRegion: deps.config.MEMORY_STS_REGION ?? 'us-east-1' })
+  const stores = openStores(deps, gatewayBuckets, identity)
   const jobs = new StoreJobs()
   const config = new StoreConfig({
     jobs,
@@ -170,6 +174,7 @@ export function createMemory(deps: MemoryDeps): Memory {
     async checkStores() {
       return checkAll(config, await db.many(listStores, storesCheckedMax))
     },
+    awsKeys: options => identity.own(options),
     stop() {
       changes.stop()
       stores.close()
@@ -177,9 +182,8 @@ export function createMemory(deps: MemoryDeps): Memory {
   }
 }
 
-function openStores(deps: MemoryDeps, gatewayBuckets: GatewayBuckets): OpenStores {
+function openStores(deps: MemoryDeps, gatewayBuckets: GatewayBuckets, identity: AwsIdentity): OpenStores {
   const { db, clock, ids, config, storeWatch: watch } = deps
-  const identity = new AwsIdentity({ clock, stsRegion: config.MEMORY_STS_REGION ?? 'us-east-1' })
   return new OpenStores({
     ...deps,
     watch,

@@ -74,6 +74,8 @@ export const settings = {
   WEBHOOK_ENDPOINTS_MAX: s('webhooks', 'int', '20', 'Webhook endpoints of an organisation.', 1),
   WEBHOOK_KEEP_DAYS: s('webhooks', 'int', '30', 'Days for which events and settled deliveries are kept.', 1),
   BYOK: s('providers', 'bool', 'on', 'Organisations may save keys of their own at providers.'),
+  GOOGLE_TOKEN_URL: s('providers', 'url', 'https://oauth2.googleapis.com/token', 'Where service accounts of Google get access tokens. No file of an organisation changes it.'),
+  ENTRA_LOGIN_URL: s('providers', 'url', 'https://login.microsoftonline.com', 'Where applications of Microsoft Entra get access tokens. Other clouds of Microsoft have their own.'),
   CUSTOM_ENDPOINTS: s('providers', 'bool', 'on', 'Organisations may register OpenAI-compatible servers of their own.'),
   TOOL_GATEWAY: s('tools', 'bool', 'on', 'Organisations may register MCP servers of their own, and their agents may call the approved tools of these servers.'),
   TOOL_TIMEOUT_MS: s('tools', 'int', '60000', 'How long a call of a tool may take, when its server has no time of its own.', 1),
@@ -210,6 +212,8 @@ export type Config = { readonly [N in keyof Settings]: Value<Settings[N]['kind']
    * is not a letter or digit.
    */
   readonly providerEnv: (providerId: string) => { apiKey: Secret | null; baseUrl: string | null }
+  /** Returns `<PROVIDER>_<NAME>`, such as AZURE_RESOURCE. Null when it is not set. */
+  readonly providerValue: (providerId: string, name: string) => string | null
   /** Returns the value of a variable that the operator's file names (`api_key_env`). Null when it is not set. */
   readonly namedSecret: (name: string) => Secret | null
 }
@@ -219,6 +223,9 @@ const providerPrefix = (providerId: string): string => providerId.toUpperCase().
 
 /** Returns the variable with the platform's key of a provider. */
 export const keyVariableOf = (providerId: string): string => `${providerPrefix(providerId)}_API_KEY`
+
+/** Returns another variable of a provider: `AZURE_RESOURCE` for azure and `resource`. */
+export const providerVariableOf = (providerId: string, name: string): string => `${providerPrefix(providerId)}_${name.toUpperCase()}`
 
 /** Returns the variables of a provider: its key and its base URL. */
 export const variablesOfProvider = (providerId: string): readonly string[] => [keyVariableOf(providerId), `${providerPrefix(providerId)}_BASE_URL`]
@@ -299,6 +306,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>> = p
   return {
     ...(values as unknown as Config),
     namedSecret: name => (env[name] ? new Secret(env[name]) : null),
+    providerValue: (providerId, name) => env[providerVariableOf(providerId, name)] || null,
     providerEnv(providerId) {
       const prefix = providerPrefix(providerId)
       const key = env[`${prefix}_API_KEY`]

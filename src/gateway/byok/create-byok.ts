@@ -3,13 +3,19 @@ import type { Config } from '../../platform/config.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { ControlLog } from '../../platform/db/db-control-log.ts'
 import type { Log } from '../../platform/observe/log.ts'
-import type { Outbound } from '../../platform/outbound/outbound.ts'
+import type { Outbound, OutboundRequest } from '../../platform/outbound/outbound.ts'
+import type { OutboundReply } from '../../platform/outbound/upstream-body.ts'
 import type { AddressTests } from '../../platform/security/address-tests.ts'
+import type { Secret } from '../../platform/security/secret.ts'
 import type { Sealer } from '../../platform/security/secrets.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import { sendAuthorised } from '../cloud/authorise.ts'
+import type { GivenCredentials } from '../cloud/given-credentials.ts'
+import type { Identities } from '../cloud/identities.ts'
+import type { Provider } from '../providers/provider.ts'
 import { testCompliance } from './checks/compliance-run.ts'
 import { CustomServers } from './custom-servers/custom-servers.ts'
-import { probeKey } from './probe.ts'
+import { type ProbeOutcome, probeKey } from './probe.ts'
 import { ProviderKeys } from './provider-keys.ts'
 
 /** The time limit of a test of a provider key. It is short because a person waits for the result at the console. */
@@ -28,6 +34,8 @@ export interface ByokDeps {
   readonly outbound: Outbound
   readonly addressTests: AddressTests
   readonly baseUrl: () => string
+  /** Authorises the tests of credentials that expire. */
+  readonly identities: Pick<Identities, 'of'>
 }
 
 export interface Byok {
@@ -36,14 +44,14 @@ export interface Byok {
 }
 
 /** Constructs the services for an organisation's own keys and own servers. */
-export function createByok({ db, clock, log, config, sealer, controlLog, catalog, outbound, addressTests, baseUrl }: ByokDeps): Byok {
+export function createByok({ db, clock, log, config, sealer, controlLog, catalog, outbound, addressTests, baseUrl, identities }: ByokDeps): Byok {
   const parts = { db, clock, log, sealer, controlLog }
   return {
     providerKeys: new ProviderKeys({
       ...parts,
       enabled: config.BYOK,
       providers: () => catalog.snapshot.providers,
-      probe: (provider, key) => probeKey(provider, key, { dial: request => outbound.toProvider(request), timeoutMs: probeTimeoutMs }),
+      probe: (provider, key, credentials) => probeOwn(provider, key, credentials, outbound, identities, clock),
     }),
     customServers: new CustomServers({
       ...parts,
@@ -55,4 +63,24 @@ export function createByok({ db, clock, log, config, sealer, controlLog, catalog
       test: (candidate, signal) => testCompliance(candidate, signal, { dial: request => outbound.toUserUrl(request), clock, timeoutMs: testTimeoutMs }),
     }),
   }
+}
+
+/** Tests a key or credentials of an organisation. An address that the organisation chose is reached through the URL guard only. */
+function probeOwn(
+  provider: Provider,
+  key: Secret,
+  credentials: GivenCredentials | null,
+  outbound: Outbound,
+  identities: Pick<Identities, 'of'>,
+  clock: Clock,
+): Promise<ProbeOutcome> {
+  const dial = (request: OutboundRequest): Promise<OutboundReply> => (provider.isOrgPlace === true ? outbound.toUserUrl(request) : outbound.toProvider(request))
+  if (credentials === null) return probeKey(provider, key, { dial, timeoutMs: probeTimeoutMs })
+  const authorised = (request: OutboundRequest): Promise<OutboundReply> =>
+    sendAuthorised(
+      identities.of(provider, credentials),
+      { ...request, method: request.method === 'GET' ? 'GET' : 'POST' },
+      { dial: headers => dial({ ...request, headers }), nowMs: () => clock.nowMs() },
+    )
+  return probeKey(provider, null, { dial, authorised, timeoutMs: probeTimeoutMs })
 }

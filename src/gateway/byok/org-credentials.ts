@@ -1,5 +1,6 @@
 /** An organisation's own provider keys and own servers. Routing uses them in its plans. */
 import type { Secret } from '../../platform/security/secret.ts'
+import type { GivenCredentials } from '../cloud/given-credentials.ts'
 import type { Provider } from '../providers/provider.ts'
 
 /** A saved and verified key at a provider. */
@@ -9,6 +10,10 @@ export interface SavedKey {
   readonly alwaysUse: boolean
   /** Model ids from the provider's list, in the provider's spelling. */
   readonly models: readonly string[]
+  /** Credentials that expire, or that sign. `key` is then their text and is never sent. */
+  readonly credentials?: GivenCredentials
+  /** The provider at the place that the organisation chose. Left out when it chose none. */
+  readonly provider?: Provider
 }
 
 /** A registered server for a catalog model. Calls name it as `byoe:<slug>`. */

@@ -1,5 +1,6 @@
 import type { Outbound, OutboundRequest } from '../../platform/outbound/outbound.ts'
 import type { Secret } from '../../platform/security/secret.ts'
+import { CredentialsError } from '../cloud/authorise.ts'
 import { bedrockUrl, vertexClaudeUrl } from '../providers/clouds/cloud-addresses.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type ModelPage, modelPageOf } from './model-list.ts'
@@ -17,6 +18,8 @@ export type ProbeOutcome =
 
 export interface ProbeDeps {
   readonly dial: Outbound['toProvider']
+  /** Authorises and sends a request with credentials that expire, in place of a key. */
+  readonly authorised?: Outbound['toProvider']
   /** Time limit of all requests together. */
   readonly timeoutMs: number
 }
@@ -33,14 +36,15 @@ const missing: readonly number[] = [404, 405, 501]
 const wrongKeyWords = /api[_ ]key[_ ](not[_ ]valid|invalid)|(invalid|incorrect|wrong)[_ ]api[_ ]key/i
 
 /**
- * Tests a key at its provider. It reads the list of models. When the list needs no key, it also makes a call that needs one. The key is sent in
+ * Tests a key at its provider, or credentials that expire when `authorised` is given. It reads the list of models. When the list needs no key, it also makes a call that needs one. The key is sent in
  * headers, and only to that provider. A failure of the provider is in the result and never throws.
  */
-export async function probeKey(provider: Provider, key: Secret, deps: ProbeDeps): Promise<ProbeOutcome> {
+export async function probeKey(provider: Provider, key: Secret | null, deps: ProbeDeps): Promise<ProbeOutcome> {
   const probe = new Probe(provider, deps)
   try {
     return await probe.run(key)
   } catch (error) {
+    if (error instanceof CredentialsError) return error.isRefusal ? { kind: 'rejected' } : { kind: 'unreachable', why: 'no token' }
     return { kind: 'unreachable', why: errorCode(error) }
   }
 }
@@ -51,15 +55,17 @@ type Verdict = { readonly kind: 'ok'; readonly text: string } | Refusal
 class Probe {
   readonly #provider: Provider
   readonly #dial: Outbound['toProvider']
+  readonly #authorised: Outbound['toProvider']
   readonly #signal: AbortSignal
 
-  constructor(provider: Provider, { dial, timeoutMs }: ProbeDeps) {
+  constructor(provider: Provider, { dial, authorised = dial, timeoutMs }: ProbeDeps) {
     this.#provider = provider
     this.#dial = dial
+    this.#authorised = authorised
     this.#signal = AbortSignal.timeout(timeoutMs)
   }
 
-  async run(key: Secret): Promise<ProbeOutcome> {
+  async run(key: Secret | null): Promise<ProbeOutcome> {
     const { modelsPath, keyCheckPath } = this.#provider
     if (keyCheckPath !== undefined) {
       const verdict = await this.#get(keyCheckPath, key)
@@ -73,7 +79,7 @@ class Probe {
   }
 
   /** Reads the list of models. Returns null when the provider has no such list. */
-  async #list(path: string, key: Secret): Promise<ProbeOutcome | null> {
+  async #list(path: string, key: Secret | null): Promise<ProbeOutcome | null> {
     const models = new Set<string>()
     let page: ModelPage | null = null
     for (let count = 0; count < pagesMax && models.size < modelsMax; count++) {
@@ -106,27 +112,23 @@ class Probe {
    * Sends a call without content, for providers without a list of models. The provider refuses the call for its key or for its body, and never
    * charges for it. The call proves the key only if the provider refuses the same call without a key because the key is missing.
    */
-  async #emptyCall(key: Secret): Promise<ProbeOutcome> {
-    const verdict = await this.#post(key)
+  async #emptyCall(key: Secret | null): Promise<ProbeOutcome> {
+    const verdict = await this.#post(key, this.#authorised)
     if (verdict.kind === 'rejected') return { kind: 'rejected' }
     // A cloud looks up the model of the path after the key, and does not know the one of this call.
     const isMissing = this.#provider.cloud !== undefined && verdict.kind === 'other' && verdict.status === 404
     if (verdict.kind === 'other' && verdict.status !== 400 && verdict.status !== 422 && !isMissing) return failed(verdict)
-    const withoutKey = await this.#post(null)
+    const withoutKey = await this.#post(null, this.#dial)
     return { kind: 'ok', proven: withoutKey.kind === 'rejected', models: [] }
   }
 
-  #get(path: string, key: Secret): Promise<Verdict> {
-    return this.#send({ method: 'GET', url: this.#url(path), headers: this.#headers(key) })
+  #get(path: string, key: Secret | null): Promise<Verdict> {
+    return this.#send({ method: 'GET', url: this.#url(path), headers: this.#headers(key) }, this.#authorised)
   }
 
-  #post(key: Secret | null): Promise<Verdict> {
-    return this.#send({
-      method: 'POST',
-      url: this.#emptyUrl(),
-      headers: { ...this.#headers(key), 'content-type': 'application/json' },
-      body: '{"messages":[]}',
-    })
+  #post(key: Secret | null, dial: Outbound['toProvider']): Promise<Verdict> {
+    const headers = { ...this.#headers(key), 'content-type': 'application/json' }
+    return this.#send({ method: 'POST', url: this.#emptyUrl(), headers, body: '{"messages":[]}' }, dial)
   }
 
   /** Returns the address of a call that needs a key and generates nothing. */
@@ -137,8 +139,8 @@ class Probe {
     return this.#url(dialect === 'anthropic' ? 'messages' : 'chat/completions')
   }
 
-  async #send(request: OutboundRequest): Promise<Verdict> {
-    const { status, body } = await this.#dial({ ...request, signal: this.#signal })
+  async #send(request: OutboundRequest, dial: Outbound['toProvider']): Promise<Verdict> {
+    const { status, body } = await dial({ ...request, signal: this.#signal })
     if (status >= 200 && status < 300) return { kind: 'ok', text: (await body.buffer(pageMaxBytes)).toString('utf8') }
     if (status === 401 || status === 403) {
       body.destroy()
@@ -158,7 +160,7 @@ class Probe {
     if (dialect === 'anthropic') headers['anthropic-version'] = '2023-06-01'
     if (key === null) return headers
     if (dialect === 'gemini' && cloud === undefined) headers['x-goog-api-key'] = key.reveal()
-    else if (auth !== 'bearer' && auth !== 'none') headers[auth] = key.reveal()
+    else if (auth !== 'bearer' && auth !== 'none' && auth !== 'identity') headers[auth] = key.reveal()
     else headers['authorization'] = `Bearer ${key.reveal()}`
     return headers
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
+import type { Place } from '../providers/provider.ts'
 import type { ProviderKeys } from './provider-keys.ts'
 
 const row = endpointOf<{ providerKeys: ProviderKeys }>()
@@ -13,6 +14,13 @@ const provider = z.object({
   name: z.string(),
   residency: z.enum(['india', 'global']),
   key_shape: z.string().nullable().describe('Regular expression of its keys; null = any text.'),
+  takes_key: z.literal(false).optional().describe('False: it takes credentials only. Absent: it takes a key.'),
+  credentials: z
+    .enum(['aws', 'google', 'entra'])
+    .optional()
+    .describe('The credentials that it takes: an AWS access key, a service account of Google, a client secret of Entra. Absent: a key only.'),
+  values: z.array(z.string()).optional().describe('The values of your account that fill its address. Absent: none.'),
+  untried: z.literal(true).optional().describe('Brigade was never tried against the real service of this provider.'),
 })
 const savedKey = z.object({
   provider: z.string(),
@@ -23,9 +31,15 @@ const savedKey = z.object({
   verified_at: z.string().nullable().describe('ISO 8601, UTC: when the provider last confirmed the key.'),
   models: z.int().describe('How many models it was found to reach.'),
   created_at: z.string().describe('ISO 8601, UTC.'),
+  values: z.record(z.string(), z.string()).optional().describe('The values that fill the address. Absent: none.'),
 })
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing control characters is the point.
 const label = z.string().regex(/^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u, 'expected 1 to 100 characters without control characters')
+
+const value = z.string().min(1).max(128).optional()
+
+const definedValues = (values: Readonly<Record<string, string | undefined>>): Place =>
+  Object.fromEntries(Object.entries(values).filter(([, text]) => text !== undefined))
 
 export const providerKeyEndpoints = {
   listProviderKeys: row({
@@ -39,11 +53,15 @@ export const providerKeyEndpoints = {
     errors: ['byok_disabled'],
     requires,
     async handle({ providerKeys }, _input, call) {
-      const providers = providerKeys.accepting().map(({ id, name, residency, keyShape }) => ({
+      const providers = providerKeys.accepting().map(({ id, name, residency, keyShape, auth, identity, address, untried }) => ({
         id,
         name,
         residency: residency === 'india' ? 'india' : 'global',
         key_shape: keyShape,
+        ...(auth === 'identity' ? { takes_key: false as const } : {}),
+        ...(identity === undefined ? {} : { credentials: identity.kind }),
+        ...(address === undefined ? {} : { values: [...address.names] }),
+        ...(untried === undefined ? {} : { untried }),
       }))
       const keys = (await providerKeys.list(call.principal.orgId)).map(saved => ({
         provider: saved.providerId,
@@ -54,6 +72,7 @@ export const providerKeyEndpoints = {
         verified_at: saved.verifiedAt?.toISOString() ?? null,
         models: saved.modelsCount,
         created_at: saved.createdAt.toISOString(),
+        ...(Object.keys(saved.place).length === 0 ? {} : { values: saved.place as Record<string, string> }),
       }))
       return { providers, keys }
     },
@@ -69,6 +88,19 @@ export const providerKeyEndpoints = {
       path,
       body: z.strictObject({
         key: z.string().optional().describe('Sealed at rest and never shown again. Replaces the saved one when the provider takes it.'),
+        credentials: z
+          .record(z.string().max(60), z.string().max(20_000))
+          .optional()
+          .describe('Credentials of a cloud in place of a key. Only values are read from them: no field names an address, a file or a command.'),
+        values: z
+          .strictObject({ resource: value, region: value, project: value, location: value })
+          .optional()
+          .describe('Values of your account that fill the address of a cloud. They come with the key or the credentials.'),
+        models: z
+          .array(z.string().regex(/^[\x21-\x7e]{1,200}$/, 'expected a printable id without spaces'))
+          .max(100)
+          .optional()
+          .describe('Deployments or models that the provider does not list. They come with the key or the credentials.'),
         label: label.nullable().optional().describe('For people. Left out: as it was.'),
         always_use: z.boolean().optional().describe("Use it ahead of the platform's key. Left out: as it was, at first false."),
       }),
@@ -85,7 +117,9 @@ export const providerKeyEndpoints = {
     errors: ['forbidden', 'byok_disabled', 'bad_request', 'unknown_provider', 'bad_key', 'unavailable'],
     requires,
     async handle({ providerKeys }, { path, body }, call) {
-      const saved = await providerKeys.save(call.principal.orgId, path.provider, { key: body.key, label: body.label, alwaysUse: body.always_use })
+      const { always_use: alwaysUse, values, ...given } = body
+      const params = { ...given, alwaysUse, ...(values === undefined ? {} : { values: definedValues(values) }) }
+      const saved = await providerKeys.save(call.principal.orgId, path.provider, params)
       return {
         ok: true,
         provider: path.provider,

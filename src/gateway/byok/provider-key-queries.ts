@@ -1,4 +1,5 @@
 import { statement } from '../../platform/db/db.ts'
+import type { Place } from '../providers/provider.ts'
 
 /** A saved key, without the key itself. */
 export interface SavedKeyRow {
@@ -9,6 +10,7 @@ export interface SavedKeyRow {
   readonly modelsCount: number
   readonly verifiedAt: Date | null
   readonly createdAt: Date
+  readonly place: Place
 }
 
 export interface SealedKeyRow {
@@ -19,24 +21,29 @@ export interface SealedKeyRow {
   readonly alwaysUse: boolean
   readonly models: readonly string[]
   readonly verifiedAt: Date | null
+  readonly place: Place
+  /** The models that the organisation named when it saved the key. They are also in `models`. */
+  readonly namedModels: readonly string[]
 }
 
 export const listSavedKeys = statement<[orgId: number], SavedKeyRow>(
   'byok.list_saved_keys',
   `select provider_id as "providerId", label, mask, always_use as "alwaysUse", cardinality(models) as "modelsCount", verified_at as "verifiedAt",
-     created_at as "createdAt"
+     created_at as "createdAt", place
    from provider_keys where org_id = $1::int order by provider_id`,
 )
 
 export const sealedKeys = statement<[orgId: number], SealedKeyRow>(
   'byok.sealed_keys',
-  `select provider_id as "providerId", label, sealed, mask, always_use as "alwaysUse", models, verified_at as "verifiedAt"
+  `select provider_id as "providerId", label, sealed, mask, always_use as "alwaysUse", models, verified_at as "verifiedAt", place,
+     named_models as "namedModels"
    from provider_keys where org_id = $1::int`,
 )
 
 export const findSealedKey = statement<[orgId: number, providerId: string], SealedKeyRow>(
   'byok.find_sealed_key',
-  `select provider_id as "providerId", label, sealed, mask, always_use as "alwaysUse", models, verified_at as "verifiedAt"
+  `select provider_id as "providerId", label, sealed, mask, always_use as "alwaysUse", models, verified_at as "verifiedAt", place,
+     named_models as "namedModels"
    from provider_keys where org_id = $1::int and provider_id = $2::text`,
 )
 
@@ -53,14 +60,18 @@ export const saveKey = statement<
     labelGiven: boolean,
     label: string | null,
     alwaysUse: boolean | null,
+    place: string,
+    namedModels: readonly string[],
   ],
   { label: string | null; alwaysUse: boolean }
 >(
   'byok.save_key',
-  `insert into provider_keys as k (org_id, provider_id, sealed, mask, models, verified_at, created_at, label, always_use)
-   values ($1::int, $2::text, $3::text, $4::text, $5::text[], $6::timestamptz, $7::timestamptz, $9::text, coalesce($10::boolean, false))
+  `insert into provider_keys as k (org_id, provider_id, sealed, mask, models, verified_at, created_at, label, always_use, place, named_models)
+   values ($1::int, $2::text, $3::text, $4::text, $5::text[], $6::timestamptz, $7::timestamptz, $9::text, coalesce($10::boolean, false), $11::jsonb,
+     $12::text[])
    on conflict (org_id, provider_id) do update set
-     sealed = excluded.sealed, mask = excluded.mask, models = excluded.models, verified_at = excluded.verified_at,
+     sealed = excluded.sealed, mask = excluded.mask, models = excluded.models, verified_at = excluded.verified_at, place = excluded.place,
+     named_models = excluded.named_models,
      label = case when $8::boolean then $9::text else k.label end, always_use = coalesce($10::boolean, k.always_use)
    returning label, always_use as "alwaysUse"`,
 )

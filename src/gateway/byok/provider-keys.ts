@@ -5,7 +5,9 @@ import { fail } from '../../platform/errors.ts'
 import type { Log } from '../../platform/observe/log.ts'
 import { Secret } from '../../platform/security/secret.ts'
 import { maskSecret, type Sealer } from '../../platform/security/secrets.ts'
-import type { Provider } from '../providers/provider.ts'
+import { type GivenCredentials, keptCredentials } from '../cloud/given-credentials.ts'
+import type { Place, Provider } from '../providers/provider.ts'
+import { credentialsFor, providerAt, providerAtSaved, savedCredentials } from './cloud-keys.ts'
 import { ownersOf } from './key-owner.ts'
 import { orgRoutingChanged, type SavedKey } from './org-credentials.ts'
 import type { ProbeOutcome } from './probe.ts'
@@ -31,12 +33,19 @@ export interface ProviderKeysDeps {
   readonly enabled: boolean
   /** The providers of the current catalog by id. */
   providers(): ReadonlyMap<string, Provider>
-  probe(provider: Provider, key: Secret): Promise<ProbeOutcome>
+  /** Tests a key, or credentials in its place. */
+  probe(provider: Provider, key: Secret, credentials: GivenCredentials | null): Promise<ProbeOutcome>
 }
 
 /** The parameters of a save. When the key exists, omitted values do not change. */
 export interface KeyParams {
   readonly key?: string | undefined
+  /** Credentials of a cloud, in place of a key. */
+  readonly credentials?: Readonly<Record<string, unknown>> | undefined
+  /** The values of the provider's address. They are saved with a key only, because a saved key never goes to another address. */
+  readonly values?: Place | undefined
+  /** Models or deployments that the provider does not list. */
+  readonly models?: readonly string[] | undefined
   readonly label?: string | null | undefined
   readonly alwaysUse?: boolean | undefined
 }
@@ -82,46 +91,51 @@ export class ProviderKeys {
    * previous key stays. Throws `unknown_provider`, `bad_key` and `unavailable`. Throws `bad_request` when there is no key to change.
    */
   async save(orgId: number, providerId: string, params: KeyParams): Promise<SavedView> {
-    const provider = this.#provider(providerId)
-    if (params.key === undefined) return await this.#describe(orgId, provider, params)
-    const key = this.#checkedKey(provider, params.key)
-    const outcome = await this.#deps.probe(provider, key)
+    const row = this.#provider(providerId)
+    if (params.key === undefined && params.credentials === undefined) return await this.#describe(orgId, row, params)
+    const place = params.values ?? {}
+    const provider = providerAt(row, place)
+    const { key, credentials, mask } = this.#checked(provider, params)
+    const outcome = await this.#deps.probe(provider, key, credentials)
     if (outcome.kind === 'rejected')
       throw fail('bad_key', { message: `${provider.name} refused this key. Nothing was changed; check that it is whole and still active.` })
     if (outcome.kind === 'unreachable')
       throw fail('unavailable', { message: `The key could not be verified: ${provider.name} could not be reached (${outcome.why}). Nothing was saved.` })
     const now = new Date(this.#deps.clock.nowMs())
     const sealed = this.#deps.sealer.seal(key.reveal(), providerKeyOwner(orgId, provider.id))
-    const mask = maskSecret(key.reveal())
-    const { label, alwaysUse } = params
-    const row = await this.#change(orgId, tx =>
+    const { label, alwaysUse, models: named = [] } = params
+    const models = [...new Set([...named, ...outcome.models])]
+    const saved = await this.#change(orgId, tx =>
       tx.one(
         saveKey,
         orgId,
         provider.id,
         sealed,
         mask,
-        outcome.models,
+        models,
         outcome.proven ? now : null,
         now,
         label !== undefined,
         label ?? null,
         alwaysUse ?? null,
+        JSON.stringify(place),
+        named,
       ),
     )
-    return { ...row, mask, verified: outcome.proven, modelsCount: outcome.models.length }
+    return { ...saved, mask, verified: outcome.proven, modelsCount: models.length }
   }
 
   /** Tests the saved key again. When the provider accepts it, its list of models is updated. Throws `unknown_provider` and `not_found`. */
   async test(orgId: number, providerId: string): Promise<ProbeOutcome['kind']> {
     const provider = this.#provider(providerId)
     const row = await this.#saved(orgId, provider)
-    const key = this.#open(orgId, row)
-    if (key === null) throw fail('not_found', { message: `The saved key at ${provider.name} cannot be opened any more. Save it again.` })
-    const outcome = await this.#deps.probe(provider, key)
+    const saved = this.#opened(orgId, row, provider)
+    if (saved === null) throw fail('not_found', { message: `The saved key at ${provider.name} cannot be used any more. Save it again.` })
+    const outcome = await this.#deps.probe(saved.provider ?? provider, saved.key, saved.credentials ?? null)
     if (outcome.kind === 'ok') {
       const verifiedAt = outcome.proven ? new Date(this.#deps.clock.nowMs()) : null
-      await this.#change(orgId, tx => tx.exec(confirmKey, orgId, provider.id, row.sealed, outcome.models, verifiedAt))
+      const models = [...new Set([...row.namedModels, ...outcome.models])]
+      await this.#change(orgId, tx => tx.exec(confirmKey, orgId, provider.id, row.sealed, models, verifiedAt))
     }
     return outcome.kind
   }
@@ -143,8 +157,8 @@ export class ProviderKeys {
     const keys = new Map<string, SavedKey>()
     if (!this.#deps.enabled) return keys
     for (const row of await this.#deps.db.many(sealedKeys, orgId)) {
-      const key = this.#open(orgId, row)
-      if (key !== null) keys.set(row.providerId, { key, alwaysUse: row.alwaysUse, models: row.models })
+      const saved = this.#opened(orgId, row, this.#deps.providers().get(row.providerId))
+      if (saved !== null) keys.set(row.providerId, saved)
     }
     return keys
   }
@@ -156,10 +170,26 @@ export class ProviderKeys {
     return provider
   }
 
+  /** Returns the checked key or the checked credentials. `key` is then their text, which is sealed. */
+  #checked(
+    provider: Provider,
+    { key, credentials }: KeyParams,
+  ): { readonly key: Secret; readonly credentials: GivenCredentials | null; readonly mask: string } {
+    if (credentials === undefined) {
+      const checked = this.#checkedKey(provider, key ?? '')
+      return { key: checked, credentials: null, mask: maskSecret(checked.reveal()) }
+    }
+    if (key !== undefined) throw fail('bad_request', { message: 'Send key or credentials, not both.' })
+    const read = credentialsFor(provider, credentials)
+    return { key: new Secret(keptCredentials(read)), credentials: read, mask: read.name }
+  }
+
   /** The key is trimmed, because people paste keys with a line break at the end. */
   #checkedKey(provider: Provider, given: string): Secret {
     const key = given.trim()
     if (!sendable.test(key)) throw fail('bad_key', { message: 'A key is 1 to 1000 printable characters without spaces.' })
+    if (provider.auth === 'identity' || (provider.identity !== undefined && key.startsWith('{')))
+      throw fail('bad_key', { message: `That is not a key of ${provider.name}. Send credentials as an object, in "credentials". It was sent nowhere.` })
     if (provider.keyShape !== null && !new RegExp(provider.keyShape).test(key))
       throw fail('bad_key', { message: `That does not look like a key of ${provider.name}: expected the form ${provider.keyShape}. It was sent nowhere.` })
     const secret = new Secret(key)
@@ -172,7 +202,9 @@ export class ProviderKeys {
     return secret
   }
 
-  async #describe(orgId: number, provider: Provider, { label, alwaysUse }: KeyParams): Promise<SavedView> {
+  async #describe(orgId: number, provider: Provider, { label, alwaysUse, values, models }: KeyParams): Promise<SavedView> {
+    if (values !== undefined || models !== undefined)
+      throw fail('bad_request', { message: 'Send values and models together with the key or the credentials: a saved key never goes to another address.' })
     if (label === undefined && alwaysUse === undefined) throw fail('bad_request', { message: 'Send key, or label or always_use to change a saved key.' })
     const row = await this.#change(orgId, tx => tx.maybe(describeKey, orgId, provider.id, label !== undefined, label ?? null, alwaysUse ?? null))
     if (row === null) throw fail('bad_request', { message: `key is required: none is saved at ${provider.name} yet.` })
@@ -186,9 +218,16 @@ export class ProviderKeys {
     return row
   }
 
-  #open(orgId: number, row: SealedKeyRow): Secret | null {
+  /** Returns the saved key with its credentials and its place. Null when it cannot be opened, or when it does not fit the provider any more. */
+  #opened(orgId: number, row: SealedKeyRow, provider: Provider | undefined): SavedKey | null {
     try {
-      return new Secret(this.#deps.sealer.open(row.sealed, providerKeyOwner(orgId, row.providerId)))
+      const text = this.#deps.sealer.open(row.sealed, providerKeyOwner(orgId, row.providerId))
+      const key = { key: new Secret(text), alwaysUse: row.alwaysUse, models: row.models }
+      if (provider === undefined) return key
+      const at = providerAtSaved(provider, row.place)
+      if (at === null) return null
+      const credentials = savedCredentials(provider, text)
+      return { ...key, ...(at === provider ? {} : { provider: at }), ...(credentials === null ? {} : { credentials }) }
     } catch {
       this.#deps.log.warn('provider_key_unreadable', { orgId, provider: row.providerId })
       return null

@@ -50,6 +50,8 @@ export interface ProviderView {
   readonly residency: 'india' | 'global'
   readonly byok: boolean
   readonly platform_fallback: boolean
+  readonly missing?: readonly string[]
+  readonly untried?: true
 }
 
 const isWell = (): RouteState => ({ available: true, maintenance: false })
@@ -111,6 +113,8 @@ export class Catalog {
       residency: shown(provider.residency),
       byok: provider.byok,
       platform_fallback: provider.configured && onPlatformKey.has(provider.id),
+      ...(provider.missing === undefined ? {} : { missing: provider.missing }),
+      ...(provider.untried === undefined ? {} : { untried: provider.untried }),
     }))
   }
 

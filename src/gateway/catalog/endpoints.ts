@@ -66,6 +66,8 @@ const providerView = z.object({
   residency: z.enum(['india', 'global']),
   byok: z.boolean().describe('Callers may bring their own key.'),
   platform_fallback: z.boolean().describe("Serves on the platform's key when the caller has none."),
+  missing: z.array(z.string()).optional().describe('Settings of the operator without which a cloud is not configured. Absent: none.'),
+  untried: z.literal(true).optional().describe('Brigade was never tried against the real service of this provider.'),
 })
 
 const listModels = row({

@@ -10,6 +10,7 @@ import type { Outbound } from '../../platform/outbound/outbound.ts'
 import type { BearerPrincipal, CallPolicy } from '../../platform/security/principal.ts'
 import type { Ids } from '../../platform/values/ids.ts'
 import type { Route } from '../catalog/model.ts'
+import type { Identities } from '../cloud/identities.ts'
 import type { Limits } from '../limits/engine/admission.ts'
 import type { Dialect } from '../providers/dialect.ts'
 import type { DialectId } from '../providers/provider.ts'
@@ -105,6 +106,8 @@ export interface InferenceDeps {
   /** Measures the length of recordings. */
   readonly audioLengths: Pick<AudioLengths, 'measure'>
   readonly observer: RouteObserver
+  /** Authorises requests with credentials that expire. Absent when no provider takes any. */
+  readonly identities?: Pick<Identities, 'of'>
   /** Absent when no metrics are kept. */
   readonly watch?: CallWatch | undefined
   /** Absent when calls are not traced. */

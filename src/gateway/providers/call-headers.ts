@@ -8,6 +8,6 @@ import { userAgent } from './user-agent.ts'
  */
 export function callHeaders({ auth }: Provider, credential: Secret | null): Record<string, string> {
   const headers: Record<string, string> = { 'accept-encoding': 'identity', 'user-agent': userAgent }
-  if (credential === null || auth === 'none') return headers
+  if (credential === null || auth === 'none' || auth === 'identity') return headers
   return auth === 'bearer' ? { ...headers, authorization: `Bearer ${credential.reveal()}` } : { ...headers, [auth]: credential.reveal() }
 }

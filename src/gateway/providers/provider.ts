@@ -23,6 +23,22 @@ export const cloudDialects: Readonly<Record<CloudId, readonly DialectId[]>> = { 
 /** How audio is requested from the provider. */
 export type AudioStyleId = 'openai'
 
+/** The values that an address may need: `{resource}`, `{region}`, `{project}` and `{location}`. */
+export type PlaceName = 'resource' | 'region' | 'project' | 'location'
+export type Place = Readonly<Partial<Record<PlaceName, string>>>
+
+/** An address with placeholders. */
+export interface AddressTemplate {
+  readonly text: string
+  /** Other addresses for certain values. The first one that applies is used. */
+  readonly cases: readonly { readonly when: Place; readonly text: string }[]
+  /** The placeholders of all these addresses. */
+  readonly names: readonly PlaceName[]
+}
+
+/** How requests without a key are authorised: by signatures for a service of AWS, or by tokens of Google or of Entra for a scope. */
+export type IdentityKind = { readonly kind: 'aws'; readonly service: string } | { readonly kind: 'google' } | { readonly kind: 'entra'; readonly scope: string }
+
 /** One upstream provider: a row of catalog/providers.json or of the operator's file, together with settings from the environment. */
 export interface Provider {
   readonly id: string
@@ -32,8 +48,8 @@ export interface Provider {
   readonly cloud?: CloudId
   /** The URL without a trailing slash, up to and including the version segment: `https://api.example.com/v1`. */
   readonly baseUrl: string
-  /** How the credential is sent. 'none' means a local server without keys. */
-  readonly auth: 'bearer' | 'x-api-key' | 'api-key' | 'x-key' | 'x-goog-api-key' | 'none'
+  /** How the credential is sent. 'identity' means that the provider takes no key, only credentials that expire. 'none' means a local server without keys. */
+  readonly auth: 'bearer' | 'x-api-key' | 'api-key' | 'x-key' | 'x-goog-api-key' | 'identity' | 'none'
   readonly residency: Residency
   /** True when callers may use their own key. */
   readonly byok: boolean
@@ -71,8 +87,22 @@ export interface Provider {
   readonly keyVariable?: string
   /** The platform's own key from the environment. Null when there is none. */
   readonly platformKey: Secret | null
-  /** True when the platform can call the provider without the caller's key, because a key is set or auth is 'none'. */
+  /** True when the platform can call the provider without the caller's key, because a key or an identity is set or auth is 'none'. */
   readonly configured: boolean
+  /** The address with its placeholders. Left out for a provider with a fixed address. */
+  readonly address?: AddressTemplate
+  /** The values that fill the address. A region is also part of signatures. */
+  readonly place?: Place
+  /** What the operator has to set before the provider is configured, as names of settings. Left out when nothing is missing. */
+  readonly missing?: readonly string[]
+  /** The credentials that expire which the provider takes beside keys, or in their place. */
+  readonly identity?: IdentityKind
+  /** True when the operator lets the identity of this process authorise requests to the provider. */
+  readonly usesIdentity?: true
+  /** True when nobody has tried this row against the real service. */
+  readonly untried?: true
+  /** True when an organisation chose the values of the address. The provider is then called through the client that checks addresses. */
+  readonly isOrgPlace?: true
   /** True when a user gave the URL. The provider is then called only through the client that checks addresses. */
   readonly userGiven?: true
 }

@@ -1,6 +1,7 @@
 import type { CallPolicy } from '../../platform/security/principal.ts'
 import type { Secret } from '../../platform/security/secret.ts'
 import type { Model, Route } from '../catalog/model.ts'
+import type { AttemptIdentity } from '../cloud/identities.ts'
 import type { RouterFields } from '../wire/chat/router-fields.ts'
 import type { OrgRouting } from './org-routing.ts'
 
@@ -14,6 +15,8 @@ export interface Attempt {
   readonly byok: boolean
   /** True when the gateway sends the caller's forwarded credential and no other credential. */
   readonly forwarded?: true
+  /** The credentials that expire which authorise the attempt. Left out for an attempt with a key, or without any. */
+  readonly identity?: AttemptIdentity
   /** True when the attempt is made only after a 429 on the previous attempt. */
   readonly afterRateLimit?: true
 }

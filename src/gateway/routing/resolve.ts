@@ -128,6 +128,9 @@ export function withoutCredential(left: readonly Candidate[], { fields, kind }: 
   return fail('no_route', { message: `No route can be used: ${why}${without}${own}${instead} No provider was called.` })
 }
 
+/** Returns the settings by which the operator configures a provider. */
+const settingsOf = ({ id, keyVariable, missing }: Candidate['route']['provider']): readonly string[] => missing ?? [keyVariable ?? keyVariableOf(id)]
+
 /** Returns one sentence for each reason why the platform's keys serve none of the routes, with the setting that changes it. */
 function whyUnreachable(left: readonly Candidate[]): string {
   const providersOf = (fits: (route: Candidate['route']) => boolean) => [...new Set(left.filter(({ route }) => fits(route)).map(({ route }) => route.provider))]
@@ -137,7 +140,7 @@ function whyUnreachable(left: readonly Candidate[]): string {
   return [
     ...sentence(
       missing.map(({ id }) => id),
-      `not configured here. The operator can set ${listed(missing.map(({ id, keyVariable }) => keyVariable ?? keyVariableOf(id)))}.`,
+      `not configured here. The operator can set ${listed([...new Set(missing.flatMap(settingsOf))])}.`,
     ),
     ...sentence(
       idsOf(({ provider, byokOnly }) => provider.configured && byokOnly),

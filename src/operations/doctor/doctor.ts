@@ -1,12 +1,14 @@
 import type { SigningKeys } from '../../agents/tokens/signing-keys.ts'
 import type { OperatorServices } from '../../composition/edges/operator.ts'
 import type { Catalog } from '../../gateway/catalog/catalog.ts'
+import type { Identities } from '../../gateway/cloud/identities.ts'
 import type { AttestationKeys } from '../../gateway/compliance/attestation/attestation-keys.ts'
 import { checkInvariants } from '../../gateway/limits/invariants.ts'
 import type { Recovery } from '../../gateway/limits/journal/recovery.ts'
 import type { Mail } from '../../gateway/mail/mail.ts'
 import type { PlatformKeys } from '../../gateway/operator/platform-keys.ts'
 import type { Memory } from '../../memory/memory.ts'
+import type { Clock } from '../../platform/clock.ts'
 import type { Config } from '../../platform/config.ts'
 import type { Db } from '../../platform/db/db.ts'
 import type { ControlLog } from '../../platform/db/db-control-log.ts'
@@ -16,6 +18,7 @@ import { inrFromUinr } from '../../platform/values/money.ts'
 import type { MasterKeys } from '../master-keys.ts'
 import { checkBilling } from './billing.ts'
 import type { Finding } from './finding.ts'
+import { checkIdentities } from './identities.ts'
 import { checkMasterKey } from './master-key.ts'
 import { checkProviderKeys } from './provider-keys.ts'
 import { checkProviders } from './providers.ts'
@@ -34,6 +37,8 @@ interface DoctorDeps {
   readonly operator: Pick<OperatorServices, 'payments' | 'webhooks' | 'usage'>
   readonly masterKeys: Pick<MasterKeys, 'status'>
   readonly providerKeys: Pick<PlatformKeys, 'look'>
+  readonly identities: Pick<Identities, 'of'>
+  readonly clock: Clock
   readonly baseUrl: string
 }
 
@@ -41,6 +46,7 @@ interface DoctorDeps {
 export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
   // Providers may take seconds, so the requests run while the other checks do. They never reject.
   const keysTried = checkProviderKeys(deps.providerKeys)
+  const identitiesTried = checkIdentities(deps.catalog.snapshot, deps)
   return [
     ...configuration(deps),
     ...signIn(deps),
@@ -54,6 +60,7 @@ export async function diagnose(deps: DoctorDeps): Promise<Finding[]> {
     ...(await refused(deps)),
     ...checkProviders(deps.catalog.snapshot, deps.config),
     ...(await keysTried),
+    ...(await identitiesTried),
     ...(await outbox(deps)),
     ...(await stores(deps)),
   ]

@@ -33,8 +33,11 @@ function sandboxSlip({ configured }: Provider, config: Config): string | null {
 }
 
 function slipOf(provider: Provider, routes: readonly Route[], config: Config): string | null {
-  const { id, baseUrl, platformKey, keyShape, configured } = provider
+  const { id, baseUrl, platformKey, keyShape, configured, missing, place, usesIdentity } = provider
   const prefix = id.toUpperCase().replace(/[^A-Z0-9]/g, '_')
+  const isBegun = platformKey !== null || place !== undefined || usesIdentity === true
+  if (missing !== undefined && isBegun) return `is not configured: set ${missing.join(' and ')}`
+  if (configured && provider.untried === true) return 'serves calls, and Brigade was never tried against the real service. Try it: brigade doctor --probe'
   if (platformKey !== null && baseUrl === '') return `has a key and no address, so it serves nobody: set ${prefix}_BASE_URL`
   if (!configured && config.providerEnv(id).baseUrl !== null) return `has an address and no key, so it serves nobody: set ${prefix}_API_KEY`
   const own = routes.filter(route => route.provider.id === id)

@@ -1,8 +1,8 @@
-import type { Config } from '../../../platform/config.ts'
+import { type Config, ConfigError, keyVariableOf, providerVariableOf } from '../../../platform/config.ts'
 import { uinrFromInr } from '../../../platform/values/money.ts'
-import { vertexBaseUrl } from '../../providers/clouds/cloud-addresses.ts'
+import { AddressError, addressTemplate, filledAddress, missingNames, placeNames } from '../../cloud/address-template.ts'
 import { routeResidency } from '../../providers/clouds/cloud-residency.ts'
-import type { Provider } from '../../providers/provider.ts'
+import type { AddressTemplate, Place, PlaceName, Provider } from '../../providers/provider.ts'
 import type { Model, ModelKind, Route, RoutePrice } from '../model.ts'
 import type { ModelEntry, ProviderEntry, RouteEntry } from './file-schema.ts'
 
@@ -22,9 +22,10 @@ export interface CatalogPart {
 export function toProvider(entry: ProviderEntry, config: Config): Provider {
   const environment = config.providerEnv(entry.id)
   const platformKey = environment.apiKey ?? (entry.api_key_env === undefined ? null : config.namedSecret(entry.api_key_env))
-  const address = (environment.baseUrl ?? entry.base_url ?? '').replace(/\/+$/, '')
-  const baseUrl = entry.cloud === 'vertex' ? vertexBaseUrl(address) : address
+  const placed = placedAddress(entry, config, environment.baseUrl)
+  const { baseUrl } = placed
   const auth = entry.key_optional && platformKey === null ? 'none' : (entry.auth ?? 'bearer')
+  const { usesIdentity, missing } = identityOf(entry, config, { ...placed, hasCredential: auth === 'none' || (auth !== 'identity' && platformKey !== null) })
   return {
     id: entry.id,
     name: entry.name ?? entry.id,
@@ -33,7 +34,7 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
     baseUrl,
     auth,
     residency: entry.residency ?? 'unknown',
-    byok: (entry.byok ?? true) && baseUrl !== '' && auth !== 'none',
+    byok: (entry.byok ?? true) && (baseUrl !== '' || placed.address !== undefined) && auth !== 'none',
     keyShape: entry.key_shape ?? null,
     ...(entry.key_sign === undefined ? {} : { keySign: entry.key_sign }),
     quirks: entry.quirks ?? [],
@@ -45,9 +46,71 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
     ...(entry.key_check_path === undefined ? {} : { keyCheckPath: entry.key_check_path }),
     ...cacheTtlOf(entry.cache_ttl_seconds),
     ...(entry.api_key_env === undefined ? {} : { keyVariable: entry.api_key_env }),
-    platformKey,
-    configured: baseUrl !== '' && (auth === 'none' || platformKey !== null),
+    ...(placed.address === undefined ? {} : { address: placed.address }),
+    ...(Object.keys(placed.place).length === 0 ? {} : { place: placed.place }),
+    ...(entry.identity === undefined ? {} : { identity: entry.identity }),
+    ...(usesIdentity ? { usesIdentity } : {}),
+    ...(missing.length === 0 ? {} : { missing }),
+    ...(entry.untried === undefined ? {} : { untried: entry.untried }),
+    platformKey: auth === 'identity' ? null : platformKey,
+    configured: baseUrl !== '' && missing.length === 0 && (auth === 'none' || usesIdentity || (auth !== 'identity' && platformKey !== null)),
   }
+}
+
+interface PlacedAddress {
+  readonly baseUrl: string
+  readonly address?: AddressTemplate
+  readonly place: Place
+  /** The placeholders without a value. */
+  readonly lacking: readonly PlaceName[]
+}
+
+/** Returns the address of an entry with the values of the operator. Without all values the address is empty. Throws ConfigError for a wrong value. */
+function placedAddress(entry: ProviderEntry, config: Config, fromEnvironment: string | null): PlacedAddress {
+  const text = (entry.base_url ?? '').replace(/\/+$/, '')
+  const cases = (entry.base_url_cases ?? []).map(({ when, base_url: each }) => ({ when: definedValues(when), text: each.replace(/\/+$/, '') }))
+  const values = placeNames.flatMap(name => {
+    const value = config.providerValue(entry.id, name) ?? entry.values?.[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const place: Place = Object.fromEntries(values)
+  const isTemplate = text.includes('{') || cases.length > 0
+  const address = isTemplate ? { address: addressTemplate(text, cases) } : {}
+  if (fromEnvironment !== null) return { baseUrl: fromEnvironment, ...address, place, lacking: [] }
+  if (address.address === undefined) return { baseUrl: text, place, lacking: [] }
+  const lacking = missingNames(address.address, place)
+  if (lacking.length > 0) return { baseUrl: '', ...address, place, lacking }
+  try {
+    return { baseUrl: filledAddress(address.address, place), ...address, place, lacking }
+  } catch (cause) {
+    if (!(cause instanceof AddressError)) throw cause
+    throw new ConfigError(
+      `The values of the provider ${entry.id} give no address: ${cause.message}. Correct ${variablesOfPlace(entry.id, address.address.names)}.`,
+      { cause },
+    )
+  }
+}
+
+const variablesOfPlace = (id: string, names: readonly PlaceName[]): string => names.map(name => providerVariableOf(id, name)).join(', ')
+
+const definedValues = (place: Readonly<Partial<Record<PlaceName, string | undefined>>>): Place =>
+  Object.fromEntries(Object.entries(place).filter(([, value]) => value !== undefined))
+
+/** Returns whether the identity of this process serves the provider, and which settings are missing before it is configured. */
+function identityOf(
+  entry: ProviderEntry,
+  config: Config,
+  { place, lacking, hasCredential, address }: PlacedAddress & { readonly hasCredential: boolean },
+): { readonly usesIdentity?: true; readonly missing: readonly string[] } {
+  if (entry.identity === undefined && address === undefined) return { missing: [] }
+  const given = config.providerValue(entry.id, 'identity')
+  if (given !== null && given !== 'on' && given !== 'off')
+    throw new ConfigError(`${providerVariableOf(entry.id, 'identity')} must be on or off, not "${given}".`)
+  const usesIdentity = entry.identity !== undefined && !hasCredential && (given === null ? entry.use_identity === true : given === 'on')
+  const region = usesIdentity && entry.identity?.kind === 'aws' && place.region === undefined && !lacking.includes('region') ? (['region'] as const) : []
+  const missing = [...lacking, ...region].map(name => providerVariableOf(entry.id, name))
+  if (usesIdentity || hasCredential) return { ...(usesIdentity ? { usesIdentity } : {}), missing }
+  return { missing: [...missing, entry.auth === 'identity' ? providerVariableOf(entry.id, 'identity') : (entry.api_key_env ?? keyVariableOf(entry.id))] }
 }
 
 /**

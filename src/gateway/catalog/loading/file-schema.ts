@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import { isAddress, placeNames } from '../../cloud/address-template.ts'
 import { imageStyleIds } from '../../providers/image-style-ids.ts'
-import { cloudIds } from '../../providers/provider.ts'
+import { cloudIds, type PlaceName } from '../../providers/provider.ts'
 import { rankingsOverride } from '../rankings.ts'
 
 /**
@@ -10,7 +11,6 @@ import { rankingsOverride } from '../rankings.ts'
 
 const id = z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9._:/-]{0,127}$/, 'expected an id: letters, digits and . _ : / -, at most 128')
 const providerId = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, 'expected a provider id: lower-case letters, digits and . _ -, at most 64')
-const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' })
 const inr = z.number().min(0).max(1e9)
 const tokens = z.int().min(1).max(1e9)
 const residency = z.enum(['india', 'global', 'unknown'])
@@ -30,6 +30,15 @@ function isRegularExpression(source: string): boolean {
 
 const relativePath = z.string().regex(/^(\.\.\/)*[a-zA-Z0-9][\w./-]{0,199}$/, 'expected a path relative to base_url, without a slash in front')
 
+/** An address, with or without placeholders. */
+const address = z
+  .string()
+  .max(500)
+  .refine(isAddress, 'expected an http or https URL. Placeholders fill one label of the host before its last two, or one segment of the path')
+const placeEntry = z.strictObject(
+  Object.fromEntries(placeNames.map(name => [name, z.string().min(1).max(128).optional()])) as Record<PlaceName, z.ZodOptional<z.ZodString>>,
+)
+
 /** One provider. */
 export const providerEntry = z.strictObject({
   id: providerId.describe('Names the provider in requests, headers and environment variables.'),
@@ -41,11 +50,44 @@ export const providerEntry = z.strictObject({
     .describe(
       'The cloud whose own paths replace those of the dialect. bedrock-invoke: InvokeModel of AWS Bedrock, for the dialect anthropic. vertex: Vertex AI of Google, for the dialects anthropic and gemini; base_url then ends in /projects/PROJECT/locations/LOCATION. Default: none.',
     ),
-  base_url: httpUrl
+  base_url: address
     .nullable()
     .optional()
-    .describe('Up to and including the version segment. <PROVIDER>_BASE_URL in the environment wins; null asks for that variable.'),
-  auth: z.enum(['bearer', 'x-api-key', 'api-key', 'x-key', 'x-goog-api-key', 'none']).optional().describe('How the key is sent. Default: bearer.'),
+    .describe(
+      'Up to and including the version segment. {resource}, {region}, {project} and {location} are filled with values. <PROVIDER>_BASE_URL in the environment wins; null asks for that variable.',
+    ),
+  base_url_cases: z
+    .array(z.strictObject({ when: placeEntry, base_url: address }))
+    .max(20)
+    .optional()
+    .describe('Other addresses for certain values. The first one that applies is used.'),
+  values: placeEntry.optional().describe('Values of the placeholders of base_url. <PROVIDER>_RESOURCE and the like in the environment win.'),
+  auth: z
+    .enum(['bearer', 'x-api-key', 'api-key', 'x-key', 'x-goog-api-key', 'identity', 'none'])
+    .optional()
+    .describe('How the key is sent. identity: the provider takes no key. Default: bearer.'),
+  identity: z
+    .discriminatedUnion('kind', [
+      z.strictObject({
+        kind: z.literal('aws'),
+        service: z
+          .string()
+          .regex(/^[a-z0-9-]{1,64}$/)
+          .describe('Service name in signatures.'),
+      }),
+      z.strictObject({ kind: z.literal('google') }),
+      z.strictObject({
+        kind: z.literal('entra'),
+        scope: z.string().regex(/^https:\/\/[\w./-]{1,200}\/\.default$/, 'expected a scope such as https://ai.azure.com/.default'),
+      }),
+    ])
+    .optional()
+    .describe('The credentials that expire which it takes: signatures of AWS, tokens of Google, tokens of Entra.'),
+  use_identity: z
+    .boolean()
+    .optional()
+    .describe('True: where no key is set, the identity of this process serves calls. <PROVIDER>_IDENTITY in the environment wins. Default: false.'),
+  untried: z.literal(true).optional().describe('Nobody has tried this row against the real service. brigade doctor --probe tries it.'),
   key_optional: z.boolean().optional().describe('True: without a key the provider is dialed without one.'),
   residency: residency.optional().describe('Where data is kept and processed. Default: unknown, which never counts as India.'),
   byok: z.boolean().optional().describe('Callers may bring their own key. Default: true. A provider that is called without a key takes none.'),

@@ -200,7 +200,8 @@ function checkClouds({ path, file }: Operator, providers: ReadonlyMap<string, Pr
       if (cloud !== undefined && !cloudDialects[cloud].includes(dialect))
         throw wrong('dialect', `"${provider.id}" serves the dialects ${cloudDialects[cloud].join(' and ')} in the cloud ${cloud}, not ${dialect}`)
       if (cloud !== undefined && kind !== 'chat') throw wrong('provider', `"${provider.id}" serves chat models in the cloud ${cloud}, no model of kind ${kind}`)
-      const why = route.residency === 'india' ? whyNotIndia(provider, route.upstream_model ?? id) : null
+      // The address of a provider that is not configured is not known yet.
+      const why = route.residency === 'india' && provider.baseUrl !== '' ? whyNotIndia(provider, route.upstream_model ?? id) : null
       if (why !== null) throw wrong('residency', `the route ${why}, so it cannot be "india"`)
     }
 }

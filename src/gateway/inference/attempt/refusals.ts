@@ -22,17 +22,26 @@ export async function readRefusal(
   request: ParsedRequest,
 ): Promise<ClientError | Failed> {
   const given = await errorBodyOf(upstream, attempt.route.provider.userGiven === true ? ownErrorBodyMaxBytes : errorBodyMaxBytes)
-  const bytes = withoutCredentials(given, attempt, request)
+  const isQuoting = quotesCredentials(upstream, attempt)
+  const bytes = isQuoting ? Buffer.alloc(0) : withoutCredentials(given, attempt, request)
   const text = bytes.toString('utf8')
-  const failure = dialect.failure(upstream.status, upstream.headers, text)
+  const failure = dialect.failure(upstream.status, upstream.headers, isQuoting ? given.toString('utf8') : text)
   const answer: ClientError = { kind: 'client-error', attempt, status: upstream.status, bytes }
   // A redirect is never relayed. It would lead the caller, with its credential, to an address that the provider chooses.
   const relayed = upstream.status >= 400 && isRelayed(attempt, request) ? { ...answer, relayed: relayedHeaders(upstream.headers) } : null
   if (failure.kind === 'client') return relayed ?? answer
-  const message = `${attempt.route.provider.id} answered ${upstream.status}: ${publicMessage(text, attempt.credential, request.native.body)}`
+  const said = isQuoting ? errorNameIn(upstream) : publicMessage(text, attempt.credential, request.native.body)
+  const message = `${attempt.route.provider.id} answered ${upstream.status}: ${said}`
   const refusal = failure.kind === 'declined' ? { refusal: relayed ?? answer } : {}
   return { kind: 'failed', attempt, failure, message, ...(relayed === null ? {} : { relayed }), ...refusal }
 }
+
+/** A refusal of a signature quotes what was signed, with the session token. So the text of such a refusal is never passed on. */
+const quotesCredentials = ({ status }: OutboundReply, { identity }: Attempt): boolean => identity !== undefined && (status === 401 || status === 403)
+
+/** Returns the error name that AWS writes in a header: `AccessDeniedException`. */
+const errorNameIn = ({ headers }: OutboundReply): string =>
+  /^[A-Za-z]{1,80}(?=:|$)/.exec(String(headers['x-amzn-errortype'] ?? ''))?.[0] ?? 'it refused the identity'
 
 /** Returns the body of a refusal, or an empty body when it is too long. */
 async function errorBodyOf({ body }: OutboundReply, maxBytes: number): Promise<Buffer> {

@@ -21,14 +21,3 @@ export const vertexClaudeCountUrl = (baseUrl: string): string => `${baseUrl}/pub
 /** Returns the address of a Gemini model on Vertex. */
 export const vertexGeminiUrl = (baseUrl: string, upstreamModel: string, stream: boolean): string =>
   `${baseUrl}/publishers/google/models/${vertexModel(upstreamModel)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
-
-/** The hosts of Vertex for locations that are no single region. */
-const wideHosts: Readonly<Record<string, string>> = {
-  global: 'aiplatform.googleapis.com',
-  us: 'aiplatform.us.rep.googleapis.com',
-  eu: 'aiplatform.eu.rep.googleapis.com',
-}
-
-/** Returns the address of Vertex with the host of its location. `global-aiplatform.googleapis.com` does not exist. */
-export const vertexBaseUrl = (baseUrl: string): string =>
-  baseUrl.replace(/^https:\/\/(global|us|eu)-aiplatform\.googleapis\.com(?=\/|$)/, (_host, location: string) => `https://${wideHosts[location]}`)

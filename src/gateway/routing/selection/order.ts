@@ -19,6 +19,7 @@ export function reachable(candidates: readonly Candidate[], request: ResolveRequ
     forwards: request.forwards === true,
     overflows: request.overflows === true,
     platform: request.platform,
+    indiaOnly: request.fields.indiaOnly,
     inMaintenance: id => world.health.inMaintenance(id),
   }
   const attempts: Attempt[] = []

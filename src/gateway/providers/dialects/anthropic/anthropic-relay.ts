@@ -57,7 +57,7 @@ export function anthropicHeaders({ provider, credential, forwarded }: Target, st
   if (forwarded !== null) {
     if (forwarded.authorization !== null) headers['authorization'] = forwarded.authorization.reveal()
     if (forwarded.xApiKey !== null) headers['x-api-key'] = forwarded.xApiKey.reveal()
-  } else if (credential !== null && provider.auth !== 'none') {
+  } else if (credential !== null && provider.auth !== 'none' && provider.auth !== 'identity') {
     if (provider.auth === 'bearer') headers['authorization'] = `Bearer ${credential.reveal()}`
     else headers[provider.auth] = credential.reveal()
   }

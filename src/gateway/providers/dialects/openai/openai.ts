@@ -97,6 +97,7 @@ function makeHeaders(stream: boolean, provider: Provider, credential: Target['cr
     case 'x-goog-api-key':
       headers[provider.auth] = credential.reveal()
       break
+    case 'identity':
     case 'none':
       break
   }
