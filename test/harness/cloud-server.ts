@@ -37,7 +37,7 @@ export interface CloudServer {
   /** Changes the frames of a stream before they are sent, each as one part. */
   frames: ((frames: readonly Buffer[]) => readonly Uint8Array[]) | null
   /** Says whether the credential of a request is right. The usual check is a bearer. */
-  accepts: (request: CloudRequest) => boolean
+  accepts: (request: CloudRequest) => boolean | Promise<boolean>
   close(): Promise<void>
 }
 
@@ -140,7 +140,7 @@ function faultOf(json: Record<string, unknown>, betas: unknown, version: string,
 async function bedrock(cloud: CloudServer, sandboxUrl: string, request: CloudRequest): Promise<CloudReply> {
   const found = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream)$/.exec(request.path)
   if (found === null) return { body: unknownOperation }
-  if (!cloud.accepts(request)) return amazonError(403, 'UnrecognizedClientException', 'The security token included in the request is invalid.')
+  if (!(await cloud.accepts(request))) return amazonError(403, 'UnrecognizedClientException', 'The security token included in the request is invalid.')
   const fault = faultOf(request.json, request.json['anthropic_beta'], 'bedrock-2023-05-31')
   if (fault !== null) return amazonError(400, 'ValidationException', fault)
   const stream = found[2] !== 'invoke'
@@ -159,7 +159,7 @@ async function vertex(cloud: CloudServer, sandboxUrl: string, request: CloudRequ
   const found = /^\/v1\/projects\/[^/]+\/locations\/[^/]+\/publishers\/(anthropic|google)\/models\/([^/:]+):(\w+)$/.exec(path)
   const error = (status: number, code: string, message: string): CloudReply => ({ status, body: { error: { code: status, message, status: code } } })
   if (found === null) return error(404, 'NOT_FOUND', 'The requested URL was not found on this server.')
-  if (!cloud.accepts(request) || request.headers['x-goog-api-key'] !== undefined)
+  if (!(await cloud.accepts(request)) || request.headers['x-goog-api-key'] !== undefined)
     return error(401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.')
   const [, publisher, model, method] = found
   if (publisher === 'google') return gemini(sandboxUrl, request, `${method}${query === undefined ? '' : `?${query}`}`)

@@ -12,7 +12,7 @@ export type Quirk = 'no-stream-usage' | 'system-as-user' | 'max-completion-token
 
 /**
  * The cloud that serves a dialect under paths of its own. `bedrock-invoke` is InvokeModel of AWS Bedrock, for Claude models. `vertex` is Google's
- * Vertex AI, for Gemini and Claude models.
+ * Vertex AI, for Gemini and Claude models. Decision 0872 gives the reasons.
  */
 export const cloudIds = ['bedrock-invoke', 'vertex'] as const
 export type CloudId = (typeof cloudIds)[number]

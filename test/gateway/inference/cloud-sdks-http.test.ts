@@ -1,12 +1,16 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { AnthropicBedrock } from '@anthropic-ai/bedrock-sdk'
 import { AnthropicVertex } from '@anthropic-ai/vertex-sdk'
 import { BedrockRuntimeClient, InvokeModelCommand, InvokeModelWithResponseStreamCommand } from '@aws-sdk/client-bedrock-runtime'
 import { LLMock } from '@copilotkit/aimock'
 import { GoogleGenAI } from '@google/genai'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { type CloudRequest, type CloudServer, cloudKey, startCloudServer } from '../../harness/cloud-server.ts'
+import { isSignedWith, signatureIn, startTokenServer, type TokenServer } from '../../harness/cloud-servers.ts'
+import type { RecordedRequest } from '../../harness/upstream-server.ts'
+import { usageRows } from '../../harness/usage-rows.ts'
 
 /** Each vendor's own SDK makes a request to the test server. The gateway must send the same one. */
 
@@ -21,26 +25,42 @@ const region = 'us-east-1'
 
 let cloud: CloudServer
 let mock: LLMock
+let tokens: TokenServer
 let app: TestApp
+const awsKeys = { keyId: 'AKIAIOSFODNN7EXAMPLE', secretKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY' }
 
 beforeAll(async () => {
-  cloud = await startCloudServer()
+  // The chain of AWS finds these keys first, and looks nowhere else.
+  for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) vi.stubEnv(name, undefined)
+  vi.stubEnv('AWS_ACCESS_KEY_ID', awsKeys.keyId)
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', awsKeys.secretKey)
+  ;[cloud, tokens] = await Promise.all([startCloudServer(), startTokenServer()])
   mock = new LLMock({ port: 0, logLevel: 'silent' })
   await mock.start()
   mock.onMessage('Hello there', { content: 'An independent answer.', usage: { input_tokens: 11, output_tokens: 4, prompt_tokens: 11, completion_tokens: 4 } })
   const model = (id: string, route: object) => ({ id, kind: 'chat', context_length: 200_000, max_output_tokens: 8192, routes: [{ ...price, ...route }] })
   const place = (url: string) => `${url}/v1/projects/acme/locations/us-east5`
+  const row = { base_url: cloud.url, cloud: 'bedrock-invoke', residency: 'global', auth: 'identity' }
   app = await startApp({
-    env: Object.fromEntries(['BEDROCK', 'GVERTEX', 'MOCKBEDROCK', 'MOCKVERTEX'].map(name => [`${name}_API_KEY`, cloudKey])),
+    env: {
+      ...Object.fromEntries(['BEDROCK', 'GVERTEX', 'MOCKBEDROCK', 'MOCKVERTEX'].map(name => [`${name}_API_KEY`, cloudKey])),
+      SIGNED_IDENTITY: 'on',
+      GOOGLE_TOKEN_URL: `${tokens.url}/token`,
+    },
     operatorFile: () => ({
       providers: [
         { id: 'bedrock', base_url: cloud.url, cloud: 'bedrock-invoke', residency: 'global' },
         { id: 'gvertex', base_url: place(cloud.url), cloud: 'vertex', residency: 'global' },
+        { ...row, id: 'signed', values: { region }, identity: { kind: 'aws', service: 'bedrock' } },
+        { ...row, id: 'granted', base_url: place(cloud.url), cloud: 'vertex', identity: { kind: 'google' } },
         { id: 'mockbedrock', base_url: mock.url, cloud: 'bedrock-invoke', residency: 'global' },
         { id: 'mockvertex', base_url: place(mock.url), cloud: 'vertex', dialect: 'gemini', residency: 'global' },
       ],
       models: [
         ...Object.entries(ids).map(([name, upstream_model]) => model(name, { provider: 'bedrock', upstream_model })),
+        ...Object.entries(ids).map(([name, upstream_model]) => model(`signed-${name}`, { provider: 'signed', upstream_model })),
+        model('granted-claude', { provider: 'granted', upstream_model: 'claude-sonnet-4-5@20250929' }),
+        model('granted-gemini', { provider: 'granted', dialect: 'gemini', upstream_model: 'gemini-2.5-flash' }),
         model('vertex', { provider: 'gvertex', upstream_model: 'claude-sonnet-4-5@20250929' }),
         model('gemini', { provider: 'gvertex', dialect: 'gemini', upstream_model: 'gemini-2.5-flash' }),
         model('mock-claude', { provider: 'mockbedrock', upstream_model: ids.plain }),
@@ -51,11 +71,12 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await app.stop()
-  await mock.stop()
-  await cloud.close()
+  await Promise.all([mock.stop(), cloud.close(), tokens.close()])
+  vi.unstubAllEnvs()
 })
 beforeEach(() => {
   cloud.requests.length = 0
+  cloud.accepts = ({ headers }) => headers.authorization === `Bearer ${cloudKey}`
 })
 
 async function sentBy(call: () => unknown): Promise<CloudRequest> {
@@ -163,4 +184,41 @@ test('CLOUD-03: CLOUD-04: an independent server of the clouds understands the re
     }
   const streamed = await app.call('POST', '/v1/chat/completions', { model: 'mock-gemini', messages: body.messages, stream: true })
   expect(streamed.text).toContain('[DONE]')
+})
+
+test('CLOUD-03: CLOUD-06: case 1: signatures of AWS hold for every id, whole and streamed, as those of the SDK of Anthropic do', async () => {
+  cloud.accepts = request => isSignedWith(request as unknown as RecordedRequest, awsKeys)
+  const [awsAccessKey, awsSecretKey] = [awsKeys.keyId, awsKeys.secretKey]
+  const sdk = new AnthropicBedrock({ baseURL: cloud.url, awsRegion: region, awsAccessKey, awsSecretKey, maxRetries: 0 })
+  const version = { anthropic_version: 'bedrock-2023-05-31' }
+  for (const [name, id] of Object.entries(ids))
+    for (const stream of [false, true]) {
+      const theirs = await sentBy(() => sdk.messages.create({ ...body, ...version, model: id, stream }))
+      const ours = await byGateway(`signed-${name}`, { stream })
+      const [signed, given] = [signatureIn(ours), signatureIn(theirs)]
+      expect([signed?.keyId, signed?.region, signed?.service]).toEqual([given?.keyId, given?.region, given?.service])
+      expect([decodeURIComponent(ours.path), ours.json]).toEqual([decodeURIComponent(theirs.path), theirs.json])
+    }
+  const chatted = await app.call('POST', '/v1/chat/completions', { model: 'signed-arn', messages: body.messages, stream: true })
+  expect([chatted.status, chatted.text.includes('[DONE]')]).toEqual([200, true])
+  expect((await usageRows(app))[0]).toMatchObject({ provider: 'signed', outcome: 'ok', estimated: false })
+  cloud.accepts = request => isSignedWith(request as unknown as RecordedRequest, { secretKey: 'another' })
+  const refused = await app.call('POST', '/v1/messages', { model: 'signed-plain', ...body })
+  expect([refused.status, refused.json.error.code]).toEqual([502, 'all_routes_failed'])
+})
+
+test('CLOUD-03: CLOUD-04: the service account of an organisation is exchanged for tokens, with which both kinds of models are called', async () => {
+  cloud.accepts = ({ headers }) => tokens.valid.has(String(headers.authorization).replace('Bearer ', ''))
+  const private_key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const credentials = { type: 'service_account', client_email: 'svc@acme.iam.gserviceaccount.com', private_key }
+  const saved = await app.call('PUT', '/me/byok/granted', { credentials }, { cookie: await app.signIn() })
+  expect(saved.status, saved.text).toBe(200)
+  cloud.requests.length = 0
+  for (const model of ['granted-claude', 'granted-gemini'])
+    for (const stream of [false, true]) {
+      const reply = await app.call('POST', '/v1/messages', { model, ...body, stream })
+      expect([reply.status, reply.text.includes('simulated')], reply.text).toEqual([200, true])
+    }
+  expect(new Set(cloud.requests.map(({ headers }) => headers.authorization)).size).toBe(1)
+  expect((await usageRows(app))[0]).toMatchObject({ provider: 'granted', byok: true, outcome: 'ok' })
 })

@@ -311,7 +311,7 @@ describe('regions', () => {
     expect((await chat({ model: 'resident' })).headers.get('x-br-provider')).toBe('mumbai')
     const previewed = async (body: object) => {
       const { candidates } = (await app.call('POST', '/me/route/preview', { model: 'resident', messages: hello, ...body })).json
-      return candidates.map(({ provider }: { provider: string }) => provider)
+      return candidates.flatMap(({ provider, eligible }: { provider: string; eligible: boolean }) => (eligible ? [provider] : []))
     }
     expect([await previewed({}), await previewed({ data_policy: 'india_only' })]).toEqual([['mumbai', 'delhi'], ['delhi']])
   })
