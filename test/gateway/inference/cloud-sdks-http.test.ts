@@ -88,7 +88,7 @@ async function sentBy(call: () => unknown): Promise<CloudRequest> {
 }
 const byGateway = (model: string, more: object = {}, headers: Record<string, string> = {}) =>
   sentBy(async () => {
-    const reply = await app.call('POST', '/v1/messages', { model, ...body, ...more }, { headers })
+    const reply = await app.call('POST', '/v1/messages?beta=true', { model, ...body, ...more }, { headers })
     expect(reply.status, reply.text).toBe(200)
   })
 

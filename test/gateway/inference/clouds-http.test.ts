@@ -47,6 +47,7 @@ beforeAll(async () => {
         model('arn-claude', { provider: 'wider', upstream_model: arn, ...price() }),
         model('vertex-claude', { provider: 'gvertex', upstream_model: 'claude-sonnet-4-5@20250929', ...price() }),
         model('vertex-gemini', { provider: 'gvertex', dialect: 'gemini', upstream_model: 'gemini-2.5-flash', ...price() }),
+        model('own-wider', { provider: 'wider', upstream_model: profile, byok_only: true, ...price() }),
         model('own-claude', { provider: 'bedrock', upstream_model: profile, byok_only: true, ...price() }),
         model('profiled', { provider: 'mumbai', upstream_model: 'global.anthropic.claude-sonnet-4-5-20250929-v1:0', ...price(1, 1) }),
         model(
@@ -259,6 +260,22 @@ describe('Claude in clouds', () => {
     expect([refused.status, refused.json.error.message]).toEqual([400, 'max_tokens: 9 > 8 is not allowed.'])
   })
 
+  test('the key of an organisation is tested by a call without content, and its refusals have the form of the client', async () => {
+    const cookie = await app.signIn()
+    const save = (provider: string, key: string) => app.call('PUT', `/me/byok/${provider}`, { key }, { cookie })
+    for (const provider of ['wider', 'delhi']) {
+      expect((await save(provider, 'a-wrong-key-of-a-cloud')).json.error.code, provider).toBe('bad_key')
+      expect(await save(provider, cloudKey), provider).toMatchObject({ status: 200 })
+    }
+    cloud.answer = () => ({ status: 400, headers: { 'x-amzn-errortype': 'ValidationException' }, body: { message: 'max_tokens: too many.' } })
+    const refused = await messages({ model: 'own-wider' })
+    expect([refused.status, refused.json.type, refused.json.error.message]).toEqual([400, 'error', 'max_tokens: too many.'])
+    cloud.answer = null
+    const streamed = await messages({ model: 'own-wider', stream: true })
+    expect([streamed.headers.get('content-type'), (await newest())?.byok]).toEqual([expect.stringContaining('text/event-stream'), true])
+    for (const provider of ['wider', 'delhi']) await app.call('DELETE', `/me/byok/${provider}`, undefined, { cookie })
+  })
+
   test("a caller's own Anthropic credential never goes to a cloud, although it serves the same models", async () => {
     const reply = await app.call(
       'POST',
@@ -314,6 +331,17 @@ describe('regions', () => {
       return candidates.flatMap(({ provider, eligible }: { provider: string; eligible: boolean }) => (eligible ? [provider] : []))
     }
     expect([await previewed({}), await previewed({ data_policy: 'india_only' })]).toEqual([['mumbai', 'delhi'], ['delhi']])
+  })
+
+  test('CLOUD-06: a profile that a caller names by its own id is not dialed under india_only either, nor is an id of dots', async () => {
+    const own = { upstream_key: cloudKey, max_tokens: 64 }
+    const profiled = await chat({ ...own, model: `mumbai/${profile}`, data_policy: 'india_only' })
+    expect([profiled.status, cloud.requests.length]).toEqual([422, 0])
+    expect((await chat({ ...own, model: `mumbai/${profile}` })).status).toBe(200)
+    const local = await chat({ ...own, model: 'mumbai/anthropic.claude-3-haiku-20240307-v1:0', data_policy: 'india_only' })
+    expect(local.status, local.text).toBe(200)
+    const dots = await chat({ ...own, model: 'mumbai/..' })
+    expect([dots.status, dots.json.error.code, cloud.requests.length]).toEqual([400, 'bad_request', 2])
   })
 
   test('CLOUD-06: case 1: an ARN goes as one encoded part of the path, and the reply has the id of the catalog', async () => {

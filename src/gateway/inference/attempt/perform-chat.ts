@@ -124,17 +124,13 @@ function received(encoded: OutboundReply, attemptContext: AttemptContext): Perfo
     : attemptContext
   if (context.request.stream && attempt.route.provider.cloud !== undefined) {
     const frames = framesOf(attempt.route.provider, reply.headers['content-type'])
-    if (frames !== null) return beginStream(reply, { ...onward, headers: withEventType(onward.headers), frames })
+    if (frames !== null) return beginStream(reply, { ...onward, frames })
   }
   const short = arrivedReply(reply, onward)
   if (short !== null) return short
   if (context.request.stream && isOfType(reply, 'text/event-stream')) return beginStream(reply, onward)
   return readInRoom(reply, onward)
 }
-
-/** Returns the headers for the client. A relayed type of the provider says that the stream is in frames, and the client gets it without them. */
-const withEventType = (headers: AttemptContext['headers']): AttemptContext['headers'] =>
-  headers['content-type'] === undefined ? headers : { ...headers, 'content-type': 'text/event-stream' }
 
 /** Reads a whole reply while there is room for it. */
 function readInRoom(reply: OutboundReply, attemptContext: AttemptContext): Promise<Performed> {

@@ -1,8 +1,14 @@
 /** The addresses under which clouds serve models, below the `baseUrl` of the provider. */
+import { fail } from '../../../platform/errors.ts'
 
-/** Returns a model id as one part of a path on Bedrock. Every character with a meaning in a path is encoded, such as the `:` and `/` of an ARN. */
-export const bedrockModel = (upstreamModel: string): string =>
-  encodeURIComponent(upstreamModel).replace(/[!'()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+/**
+ * Returns a model id as one part of a path on Bedrock. Every character with a meaning in a path is encoded, such as the `:` and `/` of an ARN. Throws
+ * `bad_request` for dots alone, which would name another path.
+ */
+function bedrockModel(upstreamModel: string): string {
+  if (/^\.{1,2}$/.test(upstreamModel)) throw fail('bad_request', { message: `"${upstreamModel}" is no id of a model.` })
+  return encodeURIComponent(upstreamModel).replace(/[!'()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+}
 
 /** Returns a model id as one part of a path on Vertex. Its version follows an `@`, which stays as it is. */
 const vertexModel = (upstreamModel: string): string => encodeURIComponent(upstreamModel).replaceAll('%40', '@')
