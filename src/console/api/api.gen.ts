@@ -535,11 +535,11 @@ export interface Operations {
   }
   /** Providers that take keys of your own, and the organisation's saved keys, masked. */
   listProviderKeys: {
-    reply: { providers: ({ id: string; name: string; residency: 'india' | 'global'; key_shape: string | null })[]; keys: ({ provider: string; label: string | null; mask: string; always_use: boolean; verified: boolean; verified_at: string | null; models: number; created_at: string })[] }
+    reply: { providers: ({ id: string; name: string; residency: 'india' | 'global'; key_shape: string | null; takes_key?: false; credentials?: 'aws' | 'google' | 'entra'; values?: string[]; untried?: true })[]; keys: ({ provider: string; label: string | null; mask: string; always_use: boolean; verified: boolean; verified_at: string | null; models: number; created_at: string; values?: Record<string, string> })[] }
   }
   /** Providers: whether they are configured, where they are, whether callers may bring a key. */
   listProviders: {
-    reply: { object: 'list'; data: ({ id: string; name: string; configured: boolean; residency: 'india' | 'global'; byok: boolean; platform_fallback: boolean })[] }
+    reply: { object: 'list'; data: ({ id: string; name: string; configured: boolean; residency: 'india' | 'global'; byok: boolean; platform_fallback: boolean; missing?: string[]; untried?: true })[] }
   }
   /** The public collections: the 200 with the most stars, the newest first among equals. With a credential: which of them your organisation has starred. */
   listPublicCollections: {
@@ -967,7 +967,7 @@ export interface Operations {
   /** Saves a key at a provider after trying it there, and finds out its models. Without key: changes label and always_use of the saved one. */
   saveProviderKey: {
     path: { provider: string | number }
-    body: { key?: string; label?: string | null; always_use?: boolean }
+    body: { key?: string; credentials?: Record<string, string>; values?: { resource?: string; region?: string; project?: string; location?: string }; models?: string[]; label?: string | null; always_use?: boolean }
     reply: { ok: true; provider: string; label: string | null; mask: string; always_use: boolean; verified: boolean; models_discovered: number }
   }
   /** Lines of readable objects that have a text or match an expression. A call does a bounded amount of work; follow next_cursor until it is null. */
