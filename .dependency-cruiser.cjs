@@ -244,7 +244,7 @@ module.exports = {
     packageRule('pglite', '@electric-sql/[^/]+', '^src/platform/db/embedded/'),
     packageRule('express', 'express', '^src/(gateway/http/|mcp/transport\\.ts$)'),
     packageRule('undici', 'undici', '^src/platform/outbound/'),
-    packageRule('aws', '@aws-sdk/[^/]+|@smithy/[^/]+', '^src/(memory/stores/s3|gateway/cloud)/'),
+    packageRule('aws', '@aws-sdk/[^/]+|@smithy/[^/]+', '^src/(memory/stores/s3|gateway/(cloud|providers/clouds))/'),
     packageRule('google', 'google-auth-library', '^src/gateway/cloud/'),
     packageRule('jose', 'jose', '^src/(agents|gateway/(access|cloud))/'),
     packageRule('mcp', '@modelcontextprotocol/[^/]+', '^src/(mcp|cli|gateway/tools)/'),

@@ -91,7 +91,7 @@ const areas = {
   FAST: 'speed, and several workers behind one port',
   FIRST: 'the first minutes',
   TGW: 'tools of MCP servers',
-  CLOUD: 'clouds and further APIs',
+  CLOUD: 'clouds, and APIs beside chat',
 }
 
 const intro = `# Behaviour

@@ -1,6 +1,7 @@
 import type { Outbound, OutboundRequest } from '../../platform/outbound/outbound.ts'
 import type { Secret } from '../../platform/security/secret.ts'
 import { CredentialsError } from '../cloud/authorise.ts'
+import { bedrockUrl, vertexClaudeUrl } from '../providers/clouds/cloud-addresses.ts'
 import type { Provider } from '../providers/provider.ts'
 import { type ModelPage, modelPageOf } from './model-list.ts'
 
@@ -70,7 +71,8 @@ class Probe {
       const verdict = await this.#get(keyCheckPath, key)
       if (verdict.kind !== 'ok') return failed(verdict)
     }
-    const listed = modelsPath === null ? null : await this.#list(modelsPath ?? 'models', key)
+    // The clouds list their models elsewhere.
+    const listed = modelsPath === null || this.#provider.cloud !== undefined ? null : await this.#list(modelsPath ?? 'models', key)
     if (listed !== null) return listed
     if (keyCheckPath !== undefined) return { kind: 'ok', proven: true, models: [] }
     return await this.#emptyCall(key)
@@ -113,7 +115,9 @@ class Probe {
   async #emptyCall(key: Secret | null): Promise<ProbeOutcome> {
     const verdict = await this.#post(key, this.#authorised)
     if (verdict.kind === 'rejected') return { kind: 'rejected' }
-    if (verdict.kind === 'other' && verdict.status !== 400 && verdict.status !== 422) return failed(verdict)
+    // A cloud looks up the model of the path after the key, and does not know the one of this call.
+    const isMissing = this.#provider.cloud !== undefined && verdict.kind === 'other' && verdict.status === 404
+    if (verdict.kind === 'other' && verdict.status !== 400 && verdict.status !== 422 && !isMissing) return failed(verdict)
     const withoutKey = await this.#post(null, this.#dial)
     return { kind: 'ok', proven: withoutKey.kind === 'rejected', models: [] }
   }
@@ -123,9 +127,16 @@ class Probe {
   }
 
   #post(key: Secret | null, dial: Outbound['toProvider']): Promise<Verdict> {
-    const path = this.#provider.dialect === 'anthropic' ? 'messages' : 'chat/completions'
     const headers = { ...this.#headers(key), 'content-type': 'application/json' }
-    return this.#send({ method: 'POST', url: this.#url(path), headers, body: '{"messages":[]}' }, dial)
+    return this.#send({ method: 'POST', url: this.#emptyUrl(), headers, body: '{"messages":[]}' }, dial)
+  }
+
+  /** Returns the address of a call that needs a key and generates nothing. */
+  #emptyUrl(): string {
+    const { cloud, baseUrl, dialect } = this.#provider
+    if (cloud === 'bedrock-invoke') return bedrockUrl(baseUrl, 'anthropic.none', false)
+    if (cloud === 'vertex') return vertexClaudeUrl(baseUrl, 'none', false)
+    return this.#url(dialect === 'anthropic' ? 'messages' : 'chat/completions')
   }
 
   async #send(request: OutboundRequest, dial: Outbound['toProvider']): Promise<Verdict> {
@@ -144,11 +155,11 @@ class Probe {
   }
 
   #headers(key: Secret | null): Record<string, string> {
-    const { dialect, auth } = this.#provider
+    const { dialect, auth, cloud } = this.#provider
     const headers: Record<string, string> = { accept: 'application/json', 'accept-encoding': 'identity' }
     if (dialect === 'anthropic') headers['anthropic-version'] = '2023-06-01'
     if (key === null) return headers
-    if (dialect === 'gemini') headers['x-goog-api-key'] = key.reveal()
+    if (dialect === 'gemini' && cloud === undefined) headers['x-goog-api-key'] = key.reveal()
     else if (auth !== 'bearer' && auth !== 'none' && auth !== 'identity') headers[auth] = key.reveal()
     else headers['authorization'] = `Bearer ${key.reveal()}`
     return headers

@@ -151,6 +151,8 @@ export interface Dialect {
    * such call.
    */
   readonly count?: (request: NativeRequest, target: Target) => UpstreamRequest
+  /** Returns whether the provider has that call. Left out: every provider has it. */
+  readonly mayCount?: (provider: Provider) => boolean
   /** Converts a whole JSON reply to the hub format. Returns the same object if the reply already has that format. */
   reply(operation: HubRequest['operation'], reply: Readonly<Record<string, unknown>>): Record<string, unknown>
   /** Returns false if a whole JSON reply contains no answer, even with a status of success. */

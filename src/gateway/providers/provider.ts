@@ -10,6 +10,16 @@ export type DialectId = 'openai' | 'openai-responses' | 'anthropic' | 'gemini'
  */
 export type Quirk = 'no-stream-usage' | 'system-as-user' | 'max-completion-tokens' | 'cache-control' | 'echo-reasoning' | 'limit-excludes-thinking'
 
+/**
+ * The cloud that serves a dialect under paths of its own. `bedrock-invoke` is InvokeModel of AWS Bedrock, for Claude models. `vertex` is Google's
+ * Vertex AI, for Gemini and Claude models. Decision 0872 gives the reasons.
+ */
+export const cloudIds = ['bedrock-invoke', 'vertex'] as const
+export type CloudId = (typeof cloudIds)[number]
+
+/** The dialects that a cloud serves under its own paths. */
+export const cloudDialects: Readonly<Record<CloudId, readonly DialectId[]>> = { 'bedrock-invoke': ['anthropic'], vertex: ['anthropic', 'gemini'] }
+
 /** How audio is requested from the provider. */
 export type AudioStyleId = 'openai'
 
@@ -38,6 +48,8 @@ export interface Provider {
   readonly id: string
   readonly name: string
   readonly dialect: DialectId
+  /** The cloud whose paths replace those of the dialect. When it is left out, the dialect has its own paths. */
+  readonly cloud?: CloudId
   /** The URL without a trailing slash, up to and including the version segment: `https://api.example.com/v1`. */
   readonly baseUrl: string
   /** How the credential is sent. 'identity' means that the provider takes no key, only credentials that expire. 'none' means a local server without keys. */

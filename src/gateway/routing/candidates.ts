@@ -58,10 +58,16 @@ export interface Credentials {
 
 /**
  * Returns whether a forwarded credential may be sent to the route. It may be sent only to the native provider, and only for models that need the
- * caller's own credential.
+ * caller's own credential. A cloud that serves the same models is another provider, and must not see the credential.
  */
 const takesForwarded = ({ byokOnly, dialect, provider }: Route): boolean =>
-  byokOnly && dialect === 'anthropic' && provider.dialect === 'anthropic' && provider.byok && !provider.userGiven && provider.address === undefined
+  byokOnly &&
+  dialect === 'anthropic' &&
+  provider.dialect === 'anthropic' &&
+  provider.byok &&
+  !provider.userGiven &&
+  provider.cloud === undefined &&
+  provider.address === undefined
 
 /**
  * Appends the allowed attempts on a candidate to `attempts`. A server of the organisation is called with its own key. A forwarded credential comes

@@ -1,6 +1,7 @@
 /** Models and routes that exist for one organisation only: models with ids of the form `provider/model-id`, and the organisation's own servers. */
 import { routeOfCustom } from '../byok/custom-servers/custom-route.ts'
 import { type CatalogSnapshot, type Model, type Route, type RoutePrice, routeId } from '../catalog/model.ts'
+import { routeResidency } from '../providers/clouds/cloud-residency.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { Candidate } from './candidates.ts'
 import type { OrgRouting } from './org-routing.ts'
@@ -47,7 +48,7 @@ function ofOwnKey(modelId: string, { provider, upstreamModel }: OwnParts, kind: 
     upstreamModel,
     dialect: twin?.route.dialect ?? provider.dialect,
     ...(twin?.route.imageStyle === undefined ? {} : { imageStyle: twin.route.imageStyle }),
-    residency: twin?.route.residency ?? provider.residency,
+    residency: twin?.route.residency ?? routeResidency(provider.residency, provider, upstreamModel),
     price: twin?.route.price ?? unknownPrice,
     byokOnly: true,
     isOwnId: true,
@@ -88,7 +89,8 @@ function claudeProvider(catalog: CatalogSnapshot): Provider | null {
   const known = claudeProviders.get(catalog)
   if (known !== undefined) return known.provider
   const routes = [...catalog.models.values()].filter(({ id }) => claudeId.test(id)).flatMap(({ routes }) => routes)
-  const provider = routes.find(({ byokOnly, dialect, provider: { byok } }) => byokOnly && dialect === 'anthropic' && byok)?.provider ?? null
+  const provider =
+    routes.find(({ byokOnly, dialect, provider: { byok, cloud } }) => byokOnly && dialect === 'anthropic' && byok && cloud === undefined)?.provider ?? null
   claudeProviders.set(catalog, { provider })
   return provider
 }

@@ -115,7 +115,7 @@ function within(steps: Steps, { fields }: ResolveRequest): Steps {
 /** Returns the error for routes that no credential can serve: `byok_required` or `no_route`. The message says what the caller can do. */
 export function withoutCredential(left: readonly Candidate[], { fields, kind }: ResolveRequest, { catalog }: RoutingWorld): GatewayError {
   // These models can also be called in the provider's own wire format, with a credential that the gateway forwards.
-  const native = left.find(({ route }) => route.byokOnly && route.provider.dialect === 'anthropic')
+  const native = left.find(({ route: { byokOnly, provider } }) => byokOnly && provider.dialect === 'anthropic' && provider.cloud === undefined)
   if (native) return fail('byok_required', { message: byokRequired(native.route.provider.id) })
   const ids = [...new Set(left.map(({ route }) => route.provider.id))]
   const takers = [...new Set(left.flatMap(({ route: { provider } }) => (provider.byok ? [provider.id] : [])))]

@@ -1,6 +1,7 @@
 import { type Config, ConfigError, keyVariableOf, providerVariableOf } from '../../../platform/config.ts'
 import { uinrFromInr } from '../../../platform/values/money.ts'
 import { AddressError, addressTemplate, filledAddress, missingNames, placeNames } from '../../cloud/address-template.ts'
+import { routeResidency } from '../../providers/clouds/cloud-residency.ts'
 import type { AddressTemplate, Place, PlaceName, Provider } from '../../providers/provider.ts'
 import type { Model, ModelKind, Route, RoutePrice } from '../model.ts'
 import type { ModelEntry, ProviderEntry, RouteEntry } from './file-schema.ts'
@@ -28,7 +29,8 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
   return {
     id: entry.id,
     name: entry.name ?? entry.id,
-    dialect: entry.dialect ?? 'openai',
+    dialect: entry.dialect ?? (entry.cloud === undefined ? 'openai' : 'anthropic'),
+    ...(entry.cloud === undefined ? {} : { cloud: entry.cloud }),
     baseUrl,
     auth,
     residency: entry.residency ?? 'unknown',
@@ -170,7 +172,7 @@ function toRoute(model: ModelEntry, entry: RouteEntry, provider: Provider, sourc
     upstreamModel: entry.upstream_model ?? model.id,
     dialect: entry.dialect ?? provider.dialect,
     ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
-    residency: entry.residency ?? provider.residency,
+    residency: routeResidency(entry.residency ?? provider.residency, provider, entry.upstream_model ?? model.id),
     price: toPrice(model, entry, provider, sources),
     byokOnly: entry.byok_only ?? false,
     contextLength: entry.context_length ?? model.context_length ?? null,

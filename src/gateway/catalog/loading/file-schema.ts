@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isAddress, placeNames } from '../../cloud/address-template.ts'
 import { imageStyleIds } from '../../providers/image-style-ids.ts'
-import { type PlaceName, rerankStyleIds } from '../../providers/provider.ts'
+import { cloudIds, type PlaceName, rerankStyleIds } from '../../providers/provider.ts'
 import { rankingsOverride } from '../rankings.ts'
 
 /**
@@ -44,6 +44,12 @@ export const providerEntry = z.strictObject({
   id: providerId.describe('Names the provider in requests, headers and environment variables.'),
   name: z.string().min(1).max(128).optional().describe('For people. Default: the id.'),
   dialect: z.enum(['openai', 'openai-responses', 'anthropic', 'gemini']).optional().describe('Wire format of the upstream. Default: openai.'),
+  cloud: z
+    .enum(cloudIds)
+    .optional()
+    .describe(
+      'The cloud whose own paths replace those of the dialect. bedrock-invoke: InvokeModel of AWS Bedrock, for the dialect anthropic. vertex: Vertex AI of Google, for the dialects anthropic and gemini; base_url then ends in /projects/PROJECT/locations/LOCATION. Default: none.',
+    ),
   base_url: address
     .nullable()
     .optional()

@@ -5,8 +5,9 @@ import type { Clock } from '../../../platform/clock.ts'
 import { type Config, ConfigError, settings } from '../../../platform/config.ts'
 import { nearest } from '../../../platform/nearest.ts'
 import { istDay } from '../../../platform/values/ist-time.ts'
+import { whyNotIndia } from '../../providers/clouds/cloud-residency.ts'
 import { speaksKind } from '../../providers/dialects.ts'
-import type { Provider } from '../../providers/provider.ts'
+import { cloudDialects, type Provider } from '../../providers/provider.ts'
 import { panelModel } from '../image-panel.ts'
 import type { CatalogSnapshot, Model } from '../model.ts'
 import { type RankingsFile, rankingsFile, toRankings } from '../rankings.ts'
@@ -46,6 +47,7 @@ export function loadCatalog(sources: CatalogSources): CatalogSnapshot {
   const modelEntries = overlay(data.models, datedRoutes(operator.file.models ?? [], sources.clock))
   const providers = new Map(providerEntries.map(entry => [entry.id, toProvider(entry, config)]))
   checkOperatorFile(operator, providerEntries, modelEntries, config)
+  checkClouds(operator, providers, modelEntries)
 
   const parts = (sources.extraProviders ?? []).filter(part => !providers.has(part.provider.id))
   for (const part of parts) providers.set(part.provider.id, adjusted(part.provider, operator.file))
@@ -173,7 +175,8 @@ function checkOperatorFile(operator: Operator, providers: readonly ProviderEntry
       if (!known.has(route.provider)) throw wrong(`${place}.provider`, `"${route.provider}" is no provider; expected one of ${[...known.keys()].join(', ')}`)
       if (seen.has(route.provider)) throw wrong(`${place}.provider`, `"${route.provider}" already has a route of this model`)
       seen.add(route.provider)
-      const dialect = route.dialect ?? known.get(route.provider)?.dialect ?? 'openai'
+      const provider = known.get(route.provider)
+      const dialect = route.dialect ?? provider?.dialect ?? (provider?.cloud === undefined ? 'openai' : 'anthropic')
       if (!speaksKind(dialect, model.kind ?? 'chat'))
         throw wrong(`${place}.provider`, `"${route.provider}" speaks ${dialect}, which has no ${model.kind} API here`)
       const missing = missingPrice(model, route)
@@ -183,6 +186,26 @@ function checkOperatorFile(operator: Operator, providers: readonly ProviderEntry
     }
     if (model.kind === 'image' && model.inr_per_image === undefined) throw wrong(`models[${index}].inr_per_image`, 'expected a price in ₹ (0 is a price)')
   }
+}
+
+/** Checks routes in clouds: the cloud serves their dialect and kind, and no route is stated to be in India that other regions may serve. */
+function checkClouds({ path, file }: Operator, providers: ReadonlyMap<string, Provider>, models: readonly ModelEntry[]): void {
+  const merged = new Map(models.map(entry => [entry.id, entry]))
+  for (const [index, { id, routes = [] }] of (file.models ?? []).entries())
+    for (const [at, route] of routes.entries()) {
+      const provider = providers.get(route.provider)
+      if (provider === undefined) continue
+      const wrong = (field: string, what: string): ConfigError => new ConfigError(`${path}: models[${index}].routes[${at}].${field}: ${what}`)
+      const { cloud } = provider
+      const dialect = route.dialect ?? provider.dialect
+      const kind = merged.get(id)?.kind ?? 'chat'
+      if (cloud !== undefined && !cloudDialects[cloud].includes(dialect))
+        throw wrong('dialect', `"${provider.id}" serves the dialects ${cloudDialects[cloud].join(' and ')} in the cloud ${cloud}, not ${dialect}`)
+      if (cloud !== undefined && kind !== 'chat') throw wrong('provider', `"${provider.id}" serves chat models in the cloud ${cloud}, no model of kind ${kind}`)
+      // The address of a provider that is not configured is not known yet.
+      const why = route.residency === 'india' && provider.baseUrl !== '' ? whyNotIndia(provider, route.upstream_model ?? id) : null
+      if (why !== null) throw wrong('residency', `the route ${why}, so it cannot be "india"`)
+    }
 }
 
 /** Returns the name of the price field that a route of this kind lacks, or null. */

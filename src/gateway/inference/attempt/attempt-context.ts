@@ -1,4 +1,5 @@
 /** The context in which the reply of one attempt is read and written for the client, whole or as a stream. */
+import type { EventFrames } from '../../providers/clouds/event-frames.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import type { ReplyContext } from '../../wire/client-format.ts'
@@ -16,6 +17,8 @@ export interface AttemptContext {
   readonly isRelay: boolean
   readonly headers: Readonly<Record<string, string>>
   readonly context: PerformContext
+  /** The reader of a stream in binary frames. Left out for all other replies. */
+  readonly frames?: EventFrames
 }
 
 /** Returns the data of the call that a writer of the client's format needs. */

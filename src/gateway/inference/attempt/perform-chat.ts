@@ -2,6 +2,7 @@
 import { GatewayError } from '../../../platform/errors.ts'
 import type { HeldReply, RoomOfReply } from '../../../platform/outbound/held-replies.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import { framesOf } from '../../providers/clouds/event-frames.ts'
 import type { Target, UpstreamRequest } from '../../providers/dialect.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Attempt } from '../../routing/plan.ts'
@@ -19,6 +20,7 @@ import { replyWait } from '../replies/reply-wait.ts'
 import { priceAsNamed } from '../replies/served-model.ts'
 import { readInTurn, shortReplyBytes, shortWhole, streamAsWhole, translated, translatedOrBilled, whole } from '../replies/whole-reply.ts'
 import { ChatRelayAdapter } from '../stream/chat-relay-adapter.ts'
+import { FramedAdapter } from '../stream/framed-adapter.ts'
 import { RelayAdapter, type StreamAdapter, TranslatedAdapter } from '../stream/stream-adapter.ts'
 import { type AttemptContext, echoFor, failed, replyContext } from './attempt-context.ts'
 import { type Prepared, type PreparedNative, prepare, prepareNative } from './prepare.ts'
@@ -120,6 +122,10 @@ function received(encoded: OutboundReply, attemptContext: AttemptContext): Perfo
   const onward = isRelayed(attempt, context.request)
     ? { ...attemptContext, headers: { ...relayedHeaders(reply.headers), ...attemptContext.headers } }
     : attemptContext
+  if (context.request.stream && attempt.route.provider.cloud !== undefined) {
+    const frames = framesOf(attempt.route.provider, reply.headers['content-type'])
+    if (frames !== null) return beginStream(reply, { ...onward, frames })
+  }
   const short = arrivedReply(reply, onward)
   if (short !== null) return short
   if (context.request.stream && isOfType(reply, 'text/event-stream')) return beginStream(reply, onward)
@@ -272,6 +278,12 @@ function pushed(adapter: StreamAdapter, chunk: Uint8Array, { status, body }: Out
 }
 
 function adapterOf(attemptContext: AttemptContext): StreamAdapter {
+  const { frames } = attemptContext
+  const adapter = plainAdapterOf(attemptContext)
+  return frames === undefined ? adapter : new FramedAdapter(frames, adapter)
+}
+
+function plainAdapterOf(attemptContext: AttemptContext): StreamAdapter {
   const { dialect, isRelay, context } = attemptContext
   const { kind } = context
   const { promptTokens } = context.request

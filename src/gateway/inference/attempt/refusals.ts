@@ -53,8 +53,12 @@ async function errorBodyOf({ body }: OutboundReply, maxBytes: number): Promise<B
   }
 }
 
-/** Returns true when the caller uses its own credential and the provider's own format. Such a caller gets the provider's refusals unchanged. */
-export const isRelayed = ({ route, byok }: Attempt, { native }: ParsedRequest): boolean => byok && native.format !== 'openai' && route.dialect === native.format
+/**
+ * Returns true when the caller uses its own credential and the provider's own format. Such a caller gets the provider's refusals unchanged. A cloud
+ * writes refusals in a form of its own.
+ */
+export const isRelayed = ({ route, byok }: Attempt, { native }: ParsedRequest): boolean =>
+  byok && native.format !== 'openai' && route.dialect === native.format && route.provider.cloud === undefined
 
 const relayedNames = /^(?:anthropic-|retry-after|x-should-retry$|request-id$)/
 

@@ -46,7 +46,8 @@ export async function countTokens(input: CallInput, call: Call<Principal>, base:
   const plan = await planOf(request, principal, policies, deps)
   const attempts = plan?.attempts.filter(({ route }) => route.dialect === request.native.format) ?? []
   const [first] = attempts
-  const count = first && dialectOf(first.route.dialect).count
+  const dialect = first && dialectOf(first.route.dialect)
+  const count = first !== undefined && dialect?.mayCount?.(first.route.provider) === false ? undefined : dialect?.count
   // Only the first route of the call is asked. A later route that speaks the format belongs to another model or provider.
   if (first === undefined || count === undefined || first !== plan?.attempts[0]) return estimateOf(request)
   const overflow = attempts.find(({ afterRateLimit, route }) => afterRateLimit && route.provider.id === first.route.provider.id)

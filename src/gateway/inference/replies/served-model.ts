@@ -29,6 +29,8 @@ export function priceAsStreamed(served: Served): (model: string) => void {
 /** Returns the route that now gives the price of the call. */
 function priceAs(priced: Route, model: string, { attempt: { route }, context }: Served): Route {
   if (model === route.upstreamModel || model === route.modelId) return priced
+  // A cloud serves the model of the path, and its reply has the vendor's name, which says nothing about the region and its price.
+  if (route.provider.cloud !== undefined) return priced
   const dearer = context.deps.dearerRoute?.(priced, model) ?? null
   if (dearer === null) return priced
   context.priceAs?.(dearer)

@@ -21,12 +21,20 @@ const carried: ReadonlySet<string> = new Set(
   ].flat(),
 )
 
-/** Returns the body for the target, and the names of the fields that the body cannot express. Throws `bad_request` that names the invalid part. */
-export function messagesBody({ body, stream }: HubRequest, { upstreamModel, traits }: Target): { body: Record<string, unknown>; dropped: readonly string[] } {
+/**
+ * Returns the body for the target, and the names of the fields that the body cannot express. With `hasFormat` false, the provider takes no schema for
+ * the reply. Throws `bad_request` that names the invalid part.
+ */
+export function messagesBody(
+  { body, stream }: HubRequest,
+  { upstreamModel, traits }: Target,
+  hasFormat = true,
+): { body: Record<string, unknown>; dropped: readonly string[] } {
   const dropped = new Set<string>()
   nameUncarried(body, carried, dropped)
   nameStreamOptions(body, dropped)
-  const abilities = abilitiesOf(upstreamModel, traits)
+  const known = abilitiesOf(upstreamModel, traits)
+  const abilities = hasFormat ? known : { ...known, outputFormat: false }
   const maxTokens = lowerOf(body['max_tokens'], body['max_completion_tokens']) ?? traits.maxOutputTokens ?? maxTokensDefault
   const turns = turnsOf(body['messages'], dropped)
   const { tools, choice, forces } = toolsOf(body, turns.calledNames, dropped)

@@ -4,6 +4,7 @@ import type { ChatStreamDecoder } from '../../../wire/chat/chat-stream.ts'
 import { ChatStreamTap } from '../../../wire/chat/chat-tap.ts'
 import { type TokenUsage, usageToOpenAi } from '../../../wire/usage.ts'
 import { callHeaders } from '../../call-headers.ts'
+import { vertexGeminiUrl } from '../../clouds/cloud-addresses.ts'
 import type { Dialect, Failure, HubRequest, StreamTap, Target, UpstreamRequest } from '../../dialect.ts'
 import { classifyFailure } from '../../failure.ts'
 import type { Provider } from '../../provider.ts'
@@ -35,6 +36,7 @@ export const geminiDialect: Dialect = {
 
 /** Returns the URL. The OpenAI-compatible API has its own path below the native one. A provider row may contain the URL of either API. */
 function urlOf({ provider, upstreamModel }: Target, stream: boolean): string {
+  if (provider.cloud !== undefined) return vertexGeminiUrl(provider.baseUrl, upstreamModel, stream)
   const base = provider.baseUrl.replace(/\/openai$/, '')
   const model = upstreamModel
     .replace(/^models\//, '')
@@ -44,9 +46,12 @@ function urlOf({ provider, upstreamModel }: Target, stream: boolean): string {
   return `${base}/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
 }
 
-/** Returns the headers. A key is sent in the API's own header, because the API accepts another kind of token as a bearer. */
+/**
+ * Returns the headers. A key is sent in the API's own header, because the API accepts another kind of token as a bearer. Vertex takes only that other
+ * kind, so there a bearer stays a bearer.
+ */
 function headersOf({ provider, credential }: Target, stream: boolean): Record<string, string> {
-  const auth: Provider['auth'] = provider.auth === 'bearer' ? 'x-goog-api-key' : provider.auth
+  const auth: Provider['auth'] = provider.auth === 'bearer' && provider.cloud === undefined ? 'x-goog-api-key' : provider.auth
   const sent = callHeaders({ ...provider, auth }, credential)
   return { ...sent, 'content-type': 'application/json', accept: stream ? 'text/event-stream' : 'application/json' }
 }
