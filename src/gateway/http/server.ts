@@ -13,18 +13,18 @@ import { HotRoutes } from './rows/hot-routes.ts'
 import { serveRow } from './rows/serve-row.ts'
 import { isWellEncoded } from './url-text.ts'
 
-/** Writes `/v1/models/{id+}/stats` as express 5 does: `/v1/models/*id/stats`. */
+/** Writes `/v1/models/{id+}/stats` as express 5 does: `/v1/models/*id/stats`. A colon of the path itself is escaped. */
 function expressPath(path: string): string {
-  return path.replace(/\{(\w+)\+\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1')
+  return path.replaceAll(':', '\\:').replace(/\{(\w+)\+\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1')
 }
 
 /**
  * Returns the sort key of a path; express tries paths in this order. Literal segments come first, so that `/star/{slug}` does not match `/{slug}/monitor`.
- * A path that continues after `{id+}` comes before a path that ends with `{id+}`, because the latter also matches the longer path. A test of the endpoint
+ * A path that continues after `{id+}`, also within the segment, comes before a path that ends with `{id+}`, because the latter also matches the longer path. A test of the endpoint
  * table shows that no two paths clash.
  */
 function specificity(path: string): string {
-  const segments = path.split('/').map(segment => (segment.includes('+}') ? '2' : segment.includes('{') ? '1' : '0'))
+  const segments = path.split('/').map(segment => (segment.includes('+}') ? (segment.endsWith('}') ? '2' : '20') : segment.includes('{') ? '1' : '0'))
   return `${segments.join('')}3`
 }
 
@@ -104,7 +104,7 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
     const isWellFormed = isWellEncoded(request.url ?? '')
     const found = isWellFormed ? hot.match(request.method ?? '', request.url ?? '') : null
     if (!isWellFormed) miss(request, response, deps, malformed())
-    else if (found) void serveRow(found.binding, noParams, found.query, request, response, deps)
+    else if (found) void serveRow(found.binding, found.params, found.query, request, response, deps)
     else app(request, response)
   }
   const server = createServer({ noDelay: true, ...serverTimes }, serve)
@@ -126,8 +126,6 @@ const malformed = (): Error => fail('bad_request', { message: 'The path or query
 const wrongMethod = (allow: string): Error => fail('method_not_allowed', { message: `This path takes ${allow} only.`, headers: { allow } })
 
 const forHead = (get: Binding | undefined): Binding | undefined => (get?.row.hasEffect ? undefined : get)
-
-const noParams: Readonly<Record<string, string>> = {}
 
 function paramsOf(request: Request): Record<string, string> {
   const params: Record<string, string> = {}
