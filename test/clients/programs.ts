@@ -28,7 +28,7 @@ export async function run(program: string, args: readonly string[], options: { c
 }
 
 /** The program that scripts/test-clients.mjs has installed. */
-export function programOf(setting: 'CLAUDE_PROGRAM' | 'CODEX_PROGRAM' | 'OPENCODE_PROGRAM'): string {
+export function programOf(setting: 'CLAUDE_PROGRAM' | 'CODEX_PROGRAM' | 'OPENCODE_PROGRAM' | 'GEMINI_PROGRAM'): string {
   const path = process.env[setting]
   if (path === undefined) throw new Error(`${setting} is not set: run these tests with npm run test:clients`)
   return path

@@ -30,12 +30,14 @@ const asked = {
 
 const requestSchema = z.looseObject(asked).meta({ examples: [hello] })
 
-const responseSchema = z.looseObject({
+const chunkSchema = z.looseObject({
   candidates: z.array(z.looseObject({ content: content.optional(), finishReason: z.string().optional(), index: z.int().optional() })).optional(),
-  usageMetadata: z.looseObject({ promptTokenCount: z.int(), candidatesTokenCount: z.int().optional(), totalTokenCount: z.int().optional() }),
+  usageMetadata: z.looseObject({ promptTokenCount: z.int(), candidatesTokenCount: z.int().optional(), totalTokenCount: z.int().optional() }).optional(),
   modelVersion: z.string().optional(),
   responseId: z.string().optional(),
 })
+
+const responseSchema = chunkSchema.required({ usageMetadata: true })
 
 const query = z.object({
   alt: z.string().optional().describe('sse: server-sent events. Otherwise a stream is one JSON array that grows.'),
@@ -69,7 +71,7 @@ export const geminiEndpoints = {
     tag: 'inference',
     summary: 'The same as a stream: server-sent events with alt=sse, otherwise one JSON array that grows.',
     input: { path, query, body: requestSchema, bodyKind: 'inference' },
-    output: z.array(responseSchema),
+    output: z.array(chunkSchema),
     errors: [...charging, 'unsupported_operation'],
     clients: 'gemini',
     inference: true,
