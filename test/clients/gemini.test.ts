@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { statement } from '../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
-import { listenBetween, programOf, type Ran, run, throwAwayHome } from './programs.ts'
+import { until } from '../harness/until.ts'
+import { listenBetween, longChunks, longUsage, programOf, type Ran, run, spend, throwAwayHome } from './programs.ts'
 
 const eventsOf = statement<[orgId: number], { kind: string; outcome: string; model: string }>(
   'test.gemini_cli_events',
@@ -33,9 +34,9 @@ afterEach(() => {
   for (const server of [app.alpha, app.others.gem]) server.reset()
 })
 
-function gemini(model: string, prompt: string, more: Record<string, string> = {}): Promise<Ran> {
+function gemini(model: string, prompt: string, more: Record<string, string> = {}, format = 'text'): Promise<Ran> {
   const env = { HOME: home.path, GOOGLE_GEMINI_BASE_URL: app.baseUrl, GEMINI_API_KEY: app.key, GEMINI_CLI_TRUST_WORKSPACE: 'true', ...more }
-  return run(programOf('GEMINI_PROGRAM'), ['--model', model, '--approval-mode', 'yolo', '--output-format', 'text', '--prompt', prompt], { cwd: home.work, env })
+  return run(programOf('GEMINI_PROGRAM'), ['--model', model, '--approval-mode', 'yolo', '--output-format', format, '--prompt', prompt], { cwd: home.work, env })
 }
 
 const charged = async (): Promise<readonly { kind: string; outcome: string; model: string }[]> => {
@@ -43,13 +44,16 @@ const charged = async (): Promise<readonly { kind: string; outcome: string; mode
   return app.db.many(eventsOf, app.orgId)
 }
 
-const shell = `call run_shell_command ${JSON.stringify({ command: 'echo made-by-$((2000+26))', description: 'prints a word' })}`
+const shell = `call run_shell_command ${JSON.stringify({ command: 'expr 2000 + 26', description: 'adds' })}`
 
 test('the Gemini CLI completes a job with a tool call and prints the answer', async () => {
   const before = (await charged()).length
-  const { code, stdout, stderr } = await gemini('sandbox-chat', shell)
-  expect({ code, stdout, stderr: code === 0 ? '' : stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('the tool answered with') })
-  expect(stdout).toContain('made-by-2026')
+  const { code, stdout, stderr } = await gemini('sandbox-chat', shell, {}, 'stream-json')
+  expect({ code, stderr: code === 0 ? '' : stderr + stdout }).toEqual({ code: 0, stderr: '' })
+  const events = stdout.split('\n').flatMap(line => (line.startsWith('{') ? [JSON.parse(line)] : []))
+  expect(events.find(({ type }) => type === 'tool_result')).toMatchObject({ status: 'success', output: '2026' })
+  const said = events.flatMap(({ type, role, content }) => (type === 'message' && role === 'assistant' ? [content] : []))
+  expect(said.join('')).toContain('the tool answered with')
   expect((await charged()).slice(before)).toEqual([
     { kind: 'gemini', outcome: 'ok', model: 'sandbox-chat' },
     { kind: 'gemini', outcome: 'ok', model: 'sandbox-chat' },
@@ -58,14 +62,11 @@ test('the Gemini CLI completes a job with a tool call and prints the answer', as
 
 test.each(['alpha-only', 'gemini-model'])('at a budget the Gemini CLI ends its turn with the reason and asks no second time (%s)', async model => {
   const agent = await app.newAgent(`gemini spent ${model}`)
-  await app.setBudget('agent', agent.id, 0.000001)
+  await spend(app, agent, model)
   const between = await listenBetween(app.baseUrl)
-  const env = { GEMINI_API_KEY: agent.token, GOOGLE_GEMINI_BASE_URL: between.url }
-  expect((await gemini(model, 'Hello', env)).code).toBe(0)
-  const before = between.calls.length
-  const { code, stdout, stderr } = await gemini(model, 'Hello', env)
+  const { code, stdout, stderr } = await gemini(model, 'Hello', { GEMINI_API_KEY: agent.token, GOOGLE_GEMINI_BASE_URL: between.url })
   await between.close()
-  const refused = between.calls.slice(before).filter(call => call.includes('enerateContent'))
+  const refused = between.calls.filter(call => call.includes('enerateContent'))
   expect({ code, said: stdout + stderr, refused }).toEqual({
     code: expect.any(Number),
     said: expect.stringContaining('budget'),
@@ -78,10 +79,11 @@ test.each(['alpha-only', 'gemini-model'])('a stream that a budget cuts ends the 
   const agent = await app.newAgent(`gemini cut ${model}`)
   await app.setBudget('agent', agent.id, 0.6)
   const server = model === 'gemini-model' ? app.others.gem : app.alpha
-  server.script({ chunks: Array.from({ length: 1500 }, () => 'x'.repeat(99)), chunkIntervalMs: 1 })
+  const native = { promptTokenCount: 60_000, candidatesTokenCount: 50_000, totalTokenCount: 110_000 }
+  server.script({ chunks: longChunks, chunkIntervalMs: 1, usage: model === 'gemini-model' ? native : longUsage })
   const { code, stdout, stderr } = await gemini(model, 'go on', { GEMINI_API_KEY: agent.token })
   expect(server.requests).toHaveLength(1)
   expect({ code, said: stderr + stdout.slice(-2000) }).toEqual({ code: expect.any(Number), said: expect.stringContaining('budget') })
   expect(code).not.toBe(0)
-  expect((await charged()).at(-1)?.outcome).toBe('cut')
+  await until(async () => (await charged()).at(-1)?.outcome === 'cut', 'the cut call is charged')
 })

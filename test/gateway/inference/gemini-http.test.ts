@@ -243,7 +243,7 @@ describe('the SDK of Google', () => {
       const server = model === 'gemini-model' ? app.others.gem : app.alpha
       server.script({ chunks: Array.from({ length: 1500 }, () => 'x'.repeat(99)), chunkIntervalMs: 1 })
       const cut = await refusal(streamed({ model, contents: 'Hello' }, clientOf(poor.token)))
-      expect(cut).toMatchObject({ status: 429, body: { error: { details: [{ reason: 'agent_budget_exceeded' }, { retryDelay: '86400s' }] } } })
+      expect(cut).toMatchObject({ status: 402, body: { error: { details: [{ reason: 'agent_budget_exceeded' }] } } })
       expect((await charged())[0]?.outcome).toBe('cut')
     }
   })

@@ -71,13 +71,13 @@ const statusByType: Readonly<Record<string, number>> = {
   authentication_error: 401,
   permission_error: 403,
   rate_limit_error: 429,
-  billing_error: 429,
+  // Clients repeat a 429 inside a stream, and no retry can pass a limit that has ended one.
+  billing_error: 402,
   overloaded_error: 503,
 }
 
-/** Returns the error that ends a stream. A stream that a limit has ended is not repeated. */
+/** Returns the error that ends a stream. */
 export function faultBody({ message, type, code }: StreamFault): Record<string, unknown> {
   const status = statusByType[type ?? ''] ?? 500
-  const body = { error: { message, code: code ?? type ?? 'upstream_stream_error' } }
-  return geminiErrorBody(body, status, type === 'billing_error' ? { mayRetry: false, afterSeconds: null } : undefined)
+  return geminiErrorBody({ error: { message, code: code ?? type ?? 'upstream_stream_error' } }, status)
 }
