@@ -92,7 +92,7 @@ export const messagesFields: FieldRules = new Map<string, FieldRule>([
  */
 export const geminiFields: FieldRules = new Map(
   passing(
-    ...['contents', 'tools', 'systemInstruction', 'system_instruction', 'toolConfig', 'tool_config'],
+    ...['model', 'contents', 'tools', 'systemInstruction', 'system_instruction', 'toolConfig', 'tool_config'],
     ...['safetySettings', 'safety_settings', 'generationConfig', 'generation_config'],
   ),
 )
