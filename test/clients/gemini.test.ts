@@ -75,15 +75,18 @@ test.each(['alpha-only', 'gemini-model'])('CLOUD-05: at a budget the Gemini CLI 
   expect(code).not.toBe(0)
 })
 
-test.each(['alpha-only', 'gemini-model'])('a stream that a budget cuts ends the turn of the Gemini CLI, and the provider is not asked again (%s)', async model => {
-  const agent = await app.newAgent(`gemini cut ${model}`)
-  await app.setBudget('agent', agent.id, 0.6)
-  const server = model === 'gemini-model' ? app.others.gem : app.alpha
-  const native = { promptTokenCount: 60_000, candidatesTokenCount: 50_000, totalTokenCount: 110_000 }
-  server.script({ chunks: longChunks, chunkIntervalMs: 1, usage: model === 'gemini-model' ? native : longUsage })
-  const { code, stdout, stderr } = await gemini(model, 'go on', { GEMINI_API_KEY: agent.token })
-  expect(server.requests).toHaveLength(1)
-  expect({ code, said: stderr + stdout.slice(-2000) }).toEqual({ code: expect.any(Number), said: expect.stringContaining('budget') })
-  expect(code).not.toBe(0)
-  await until(async () => (await charged()).at(-1)?.outcome === 'cut', 'the cut call is charged')
-})
+test.each(['alpha-only', 'gemini-model'])(
+  'a stream that a budget cuts ends the turn of the Gemini CLI, and the provider is not asked again (%s)',
+  async model => {
+    const agent = await app.newAgent(`gemini cut ${model}`)
+    await app.setBudget('agent', agent.id, 0.6)
+    const server = model === 'gemini-model' ? app.others.gem : app.alpha
+    const native = { promptTokenCount: 60_000, candidatesTokenCount: 50_000, totalTokenCount: 110_000 }
+    server.script({ chunks: longChunks, chunkIntervalMs: 1, usage: model === 'gemini-model' ? native : longUsage })
+    const { code, stdout, stderr } = await gemini(model, 'go on', { GEMINI_API_KEY: agent.token })
+    expect(server.requests).toHaveLength(1)
+    expect({ code, said: stderr + stdout.slice(-2000) }).toEqual({ code: expect.any(Number), said: expect.stringContaining('budget') })
+    expect(code).not.toBe(0)
+    await until(async () => (await charged()).at(-1)?.outcome === 'cut', 'the cut call is charged')
+  },
+)

@@ -39,7 +39,10 @@ export async function spend(app: TestApp, agent: { readonly id: number; readonly
 
 /** The chunks of an answer that costs about ₹2. They differ, because the Gemini CLI ends an answer that repeats itself. */
 export const longChunks = Array.from({ length: 1500 }, (_, index) => {
-  const word = createHash('sha256').update(String(index)).digest('hex').replace(/\d/g, digit => 'ghijklmnop'[Number(digit)] ?? '')
+  const word = createHash('sha256')
+    .update(String(index))
+    .digest('hex')
+    .replace(/\d/g, digit => 'ghijklmnop'[Number(digit)] ?? '')
   return `${word} ${word.slice(0, 33)} `
 })
 /** The usage that a provider of chat completions reports for it. A prompt of few tokens would leave a part of the budget for one more call. */

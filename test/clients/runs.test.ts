@@ -26,18 +26,33 @@ interface Made {
 
 const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
 const answer = (message: object, finish: string): UpstreamScript => ({
-  body: { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finish }], usage },
+  body: {
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finish }],
+    usage,
+  },
 })
 let made = 0
 const says = (content: string): UpstreamScript => answer({ content }, 'stop')
 const calls = (...list: readonly Made[]): UpstreamScript =>
-  answer({ content: null, tool_calls: list.map(({ name, args }) => ({ id: `call_${++made}`, type: 'function', function: { name, arguments: JSON.stringify(args) } })) }, 'tool_calls')
+  answer(
+    {
+      content: null,
+      tool_calls: list.map(({ name, args }) => ({ id: `call_${++made}`, type: 'function', function: { name, arguments: JSON.stringify(args) } })),
+    },
+    'tool_calls',
+  )
 
 const messagesOf = ({ json }: RecordedRequest): readonly Message[] => (json?.['messages'] as Message[] | undefined) ?? []
-const namesOf = ({ json }: RecordedRequest): readonly string[] => ((json?.['tools'] as { function: { name: string } }[] | undefined) ?? []).map(tool => tool.function.name)
+const namesOf = ({ json }: RecordedRequest): readonly string[] =>
+  ((json?.['tools'] as { function: { name: string } }[] | undefined) ?? []).map(tool => tool.function.name)
 const asks = (request: RecordedRequest, words: string): boolean =>
   messagesOf(request).some(({ role, content }) => role === 'user' && JSON.stringify(content).includes(words))
-const results = (request: RecordedRequest): readonly string[] => messagesOf(request).flatMap(({ role, content }) => (role === 'tool' ? [JSON.stringify(content)] : []))
+const results = (request: RecordedRequest): readonly string[] =>
+  messagesOf(request).flatMap(({ role, content }) => (role === 'tool' ? [JSON.stringify(content)] : []))
 const toolIn = (request: RecordedRequest, ending: RegExp): string => namesOf(request).find(name => ending.test(name)) ?? 'none'
 
 /** The model of a job that starts sub-agents one after the other, and says at its end what they answered. */
@@ -80,7 +95,13 @@ const claude: Client = {
   run: (baseUrl, token, prompt) =>
     run(programOf('CLAUDE_PROGRAM'), ['-p', prompt, '--allowedTools', 'Bash(expr:*)', 'Agent'], {
       cwd: home.work,
-      env: { HOME: home.path, ANTHROPIC_BASE_URL: baseUrl, ANTHROPIC_MODEL: 'alpha-only', ANTHROPIC_AUTH_TOKEN: token, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
+      env: {
+        HOME: home.path,
+        ANTHROPIC_BASE_URL: baseUrl,
+        ANTHROPIC_MODEL: 'alpha-only',
+        ANTHROPIC_AUTH_TOKEN: token,
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      },
     }),
 }
 
@@ -124,7 +145,7 @@ async function play(client: Client, agent: { id: number; token: string }, prompt
   await between.close()
   await app.gateway.app.limits.flushNow()
   const { json } = await app.call('GET', `/v1/me/runs?agent_id=${agent.id}`)
-  const statuses = between.calls.flatMap(call => (/\/(messages\?beta=true|messages|responses|completions) (\d+)$/.exec(call)?.[2] ?? []))
+  const statuses = between.calls.flatMap(call => /\/(messages\?beta=true|messages|responses|completions) (\d+)$/.exec(call)?.[2] ?? [])
   return { ran, said: ran.stdout + ran.stderr, runs: json.runs as { run_id: string; calls: number; state: string }[], statuses }
 }
 

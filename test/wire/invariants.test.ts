@@ -136,6 +136,7 @@ function checkUsage({ usage }: Heard, turn: Turn, carries: Carries, client: Wire
   expect(usage).not.toBeNull()
   if (turn.usage === null) return void expect(usage?.prompt).toBe(promptEstimate)
   const expected = carries.usage(turn.usage)
-  const told = client === 'anthropic' ? { ...expected, reasoning: 0 } : client === 'openai-responses' || client === 'gemini' ? { ...expected, cacheWrite: 0 } : expected
+  const told =
+    client === 'anthropic' ? { ...expected, reasoning: 0 } : client === 'openai-responses' || client === 'gemini' ? { ...expected, cacheWrite: 0 } : expected
   expect(usage).toEqual(told)
 }

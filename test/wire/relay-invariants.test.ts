@@ -11,7 +11,20 @@ import { anthropicUpstream } from './turns/anthropic.ts'
 import { geminiUpstream } from './turns/gemini.ts'
 import { openAiUpstream } from './turns/openai.ts'
 import { responsesUpstream } from './turns/responses.ts'
-import { argumentsOf, bytesOf, callsOf, type Frame, type Framing, inputOf, plainFraming, reasoningOf, type ToolCall, type Turn, textOf, turns } from './turns/turn.ts'
+import {
+  argumentsOf,
+  bytesOf,
+  callsOf,
+  type Frame,
+  type Framing,
+  inputOf,
+  plainFraming,
+  reasoningOf,
+  type ToolCall,
+  type Turn,
+  textOf,
+  turns,
+} from './turns/turn.ts'
 import { turnsOf } from './turns/upstreams.ts'
 
 const numRuns = propertyRuns(300)

@@ -20,7 +20,7 @@ export interface Operations {
   }
   /** Single calls, newest first, without content. Failed calls are included, with their status and zero tokens. */
   activityEvents: {
-    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
+    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'gemini' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
     reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; run_id: string | null })[]; next_before: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** Add an entry to a folder that you may write to, usually a journal. Every entry is a separate object, so entries of concurrent writers are all kept. */
@@ -57,6 +57,13 @@ export interface Operations {
   audit: {
     query?: { before?: string; limit?: number; actor?: string; act?: string; from?: string; to?: string }
     reply: { entries: ({ id: number; at: string; actor: { kind: 'user' | 'key' | 'agent' | 'operator' | 'system'; id: number | null; name?: string }; act: string; target: string | null; source_ip: string | null; request_id: string | null; outcome: string | null })[]; next_before: number | null }
+  }
+  /** Up to 100 embeddings in Google's format, in one call. */
+  batchEmbedContents: {
+    path: { model: string | number }
+    query?: { key?: string }
+    body: { requests: { content: { role?: string; parts?: Record<string, unknown>[] } }[] }
+    reply: { embeddings: { values: number[] }[] }
   }
   /** Balance, low-balance threshold, ledger (newest first, in pages), the newest payments, usage of the last 30 IST days, billing address. */
   billing: {
@@ -177,6 +184,13 @@ export interface Operations {
   connectToolServer: {
     path: { id: string | number }
     reply: { authorization_url: string; expires_at: string }
+  }
+  /** Tokens of a request: the provider's count for models of Google, an estimate for every other model. Not charged. */
+  countContentTokens: {
+    path: { model: string | number }
+    query?: { key?: string }
+    body: { contents?: { role?: string; parts?: Record<string, unknown>[] }[]; generateContentRequest?: Record<string, unknown> }
+    reply: { totalTokens: number }
   }
   /** Tokens of a messages request: the provider's count for claude-*, an estimate for every other model. Not charged. */
   countTokens: {
@@ -301,6 +315,13 @@ export interface Operations {
     query?: { window?: string; format?: 'json' | 'report' }
     reply: { schema: 'brigade.dpia.v1'; issuer: string; org_id: number; org_name: string; window: string; generated_at: string; period: { from: string; to: string; time_zone: 'Asia/Kolkata'; from_at: string; until_at: string }; total_requests: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } }; purposes: ({ purpose: 'text generation' | 'embeddings' | 'image generation' | 'transcription' | 'speech' | 'unknown'; requests: number; models: number })[]; models: ({ model: string; openness: 'open' | 'permissive' | 'closed' | 'unknown'; purpose: 'text generation' | 'embeddings' | 'image generation' | 'transcription' | 'speech' | 'unknown'; providers: string[]; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } })[]; providers: { provider: string; name: string; own: boolean; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } }[]; content_retention: { mode: 'zero' | 'window'; days: number; stored: string; where: string; readable_by: string }; usage_records: { kept_days: number; stored: string }; memory: { configured: boolean; store: 's3' | 'folder' | null; stored: string }; other_records: { what: string; stored: string; kept: string }[]; audit_log: ({ model: string; provider: string; residency: 'india' | 'declared' | 'unknown' | 'global'; openness: 'open' | 'permissive' | 'closed' | 'unknown'; purpose: 'text generation' | 'embeddings' | 'image generation' | 'transcription' | 'speech' | 'unknown'; own_key: boolean; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; errors: number; first_day: string; last_day: string })[]; token_counts: ({ model: string; provider: string; residency: 'india' | 'declared' | 'unknown' | 'global'; requests: number })[]; agents: ({ agent_id: number; name: string | null; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } })[]; agent_labels: { label: string; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } }[]; without_agent: { requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } }; agents_capped: boolean; unlisted_agent_requests: number }
   }
+  /** One embedding in Google's format, on every embedding model. */
+  embedContent: {
+    path: { model: string | number }
+    query?: { key?: string }
+    body: { content: { role?: string; parts?: Record<string, unknown>[] }; outputDimensionality?: number; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
+    reply: { embedding: { values: number[] } }
+  }
   /** OpenAI embeddings. */
   embeddings: {
     body: { model: string; input: string | string[]; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
@@ -337,6 +358,13 @@ export interface Operations {
     path: { slug: string | number }
     reply: { id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string }
   }
+  /** Google's generateContent on every chat model. */
+  generateContent: {
+    path: { model: string | number }
+    query?: { key?: string }
+    body: { contents: { role?: string; parts?: Record<string, unknown>[] }[]; systemInstruction?: { role?: string; parts?: Record<string, unknown>[] }; tools?: Record<string, unknown>[]; toolConfig?: Record<string, unknown>; generationConfig?: { maxOutputTokens?: number }; safetySettings?: Record<string, unknown>[]; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[]; image_optimize?: 'auto' | 'off'; image_max_edge?: number }
+    reply: { candidates?: { content?: { role?: string; parts?: Record<string, unknown>[] }; finishReason?: string; index?: number }[]; usageMetadata: { promptTokenCount: number; candidatesTokenCount?: number; totalTokenCount?: number }; modelVersion?: string; responseId?: string }
+  }
   /** Images from a prompt, as addresses or base64; with the panel the best of three models. */
   generateImages: {
     body: { model?: string; prompt: string; n?: number; size?: string; response_format?: 'url' | 'b64_json'; quality?: string; user?: string; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
@@ -362,6 +390,12 @@ export interface Operations {
     path: { id: string | number }
     query?: { version?: number }
     reply: { id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; versions: { version: number; name: string; model: string; steps: { model: string; provider?: string }[]; created_at: string }[] }
+  }
+  /** One model in Google's format. */
+  getGeminiModel: {
+    path: { model: string | number }
+    query?: { key?: string }
+    reply: { name: string; baseModelId: string; version: string; displayName: string; description: string; inputTokenLimit?: number; outputTokenLimit?: number; supportedGenerationMethods: string[]; thinking?: boolean }
   }
   /** One model. */
   getModel: {
@@ -499,6 +533,11 @@ export interface Operations {
   /** The organisation's own OpenAI-compatible servers with the result of their last test, keys masked; why a check failed is for owners and admins. */
   listCustomEndpoints: {
     reply: { endpoints: ({ id: number; slug: string; provider_ref: string; model: string; name: string; base_url: string; upstream_model: string; key_mask: string | null; residency: 'india' | 'global'; checked_at: string; created_at: string; compliance: { pass: boolean; checks: ({ name: 'chat' | 'stream' | 'usage' | 'tools' | 'errors' | 'latency'; required: boolean; pass: boolean; latency_ms: number; detail: string })[] } })[] }
+  }
+  /** Models of text and embeddings in Google's format. With a credential: those that it may use. */
+  listGeminiModels: {
+    query?: { pageSize?: string; pageToken?: string; key?: string }
+    reply: { models: { name: string; baseModelId: string; version: string; displayName: string; description: string; inputTokenLimit?: number; outputTokenLimit?: number; supportedGenerationMethods: string[]; thinking?: boolean }[]; nextPageToken?: string }
   }
   /** The open invitations to the address of the signed-in person. An agent has none. */
   listInvitations: {
@@ -1058,6 +1097,13 @@ export interface Operations {
     body: { starred?: boolean | null }
     reply: { ok: true; id: number; starred: boolean; stars: number }
   }
+  /** The same as a stream: server-sent events with alt=sse, otherwise one JSON array that grows. */
+  streamGenerateContent: {
+    path: { model: string | number }
+    query?: { alt?: string; key?: string }
+    body: { contents: { role?: string; parts?: Record<string, unknown>[] }[]; systemInstruction?: { role?: string; parts?: Record<string, unknown>[] }; tools?: Record<string, unknown>[]; toolConfig?: Record<string, unknown>; generationConfig?: { maxOutputTokens?: number }; safetySettings?: Record<string, unknown>[]; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[]; image_optimize?: 'auto' | 'off'; image_max_edge?: number }
+    reply: { candidates?: { content?: { role?: string; parts?: Record<string, unknown>[] }; finishReason?: string; index?: number }[]; usageMetadata?: { promptTokenCount: number; candidatesTokenCount?: number; totalTokenCount?: number }; modelVersion?: string; responseId?: string }[]
+  }
   /** Moves this session to another organisation of the person. */
   switchOrg: {
     body: { org_id: number }
@@ -1196,6 +1242,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   attestationKeys: 'GET /.well-known/attestation-keys.json',
   attribute: 'POST /me/attribution',
   audit: 'GET /me/audit',
+  batchEmbedContents: 'POST /v1beta/models/{model}:batchEmbedContents',
   billing: 'GET /me/billing',
   billingProfile: 'GET /me/billing/profile',
   blockTools: 'POST /me/tool-servers/{id}/tools/block',
@@ -1218,6 +1265,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   comparePrices: 'GET /v1/pricing/compare',
   connectClient: 'GET /me/connect/{client}',
   connectToolServer: 'POST /me/tool-servers/{id}/connect',
+  countContentTokens: 'POST /v1beta/models/{model}:countTokens',
   countTokens: 'POST /v1/messages/count_tokens',
   createAgent: 'POST /v1/me/agents',
   createAgentConsole: 'POST /me/agents',
@@ -1242,6 +1290,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   deleteTrust: 'DELETE /me/agent-trust/{id}',
   deleteWebhook: 'DELETE /me/webhooks/{id}',
   dpia: 'GET /v1/org/dpia',
+  embedContent: 'POST /v1beta/models/{model}:embedContent',
   embeddings: 'POST /v1/embeddings',
   endOtherSessions: 'DELETE /me/sessions',
   endRun: 'POST /v1/me/runs/{id}/end',
@@ -1249,11 +1298,13 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   endSession: 'DELETE /me/sessions/{id}',
   endToolConnection: 'DELETE /me/tool-connections/{id}',
   forkCollection: 'POST /me/collections/fork/{slug}',
+  generateContent: 'POST /v1beta/models/{model}:generateContent',
   generateImages: 'POST /v1/images/generations',
   getAgent: 'GET /v1/me/agents/{id}',
   getAgentConsole: 'GET /me/agents/{id}',
   getChain: 'GET /me/routing/{model}',
   getCollection: 'GET /me/collections/{id}',
+  getGeminiModel: 'GET /v1beta/models/{model}',
   getModel: 'GET /v1/models/{id}',
   getProfile: 'GET /v1/me/profile',
   getPublicCollection: 'GET /v1/collections/{slug}',
@@ -1282,6 +1333,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listCollections: 'GET /me/collections',
   listConsole: 'GET /me/memory/list',
   listCustomEndpoints: 'GET /me/endpoints',
+  listGeminiModels: 'GET /v1beta/models',
   listInvitations: 'GET /me/invitations',
   listInvoices: 'GET /me/invoices',
   listKeys: 'GET /me/keys',
@@ -1395,6 +1447,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   setOrgBudget: 'POST /me/budgets',
   signOut: 'POST /auth/logout',
   starCollection: 'POST /me/collections/star/{slug}',
+  streamGenerateContent: 'POST /v1beta/models/{model}:streamGenerateContent',
   switchOrg: 'POST /me/orgs/switch',
   switchToolServerOff: 'POST /me/tool-servers/{id}/off',
   switchToolServerOn: 'POST /me/tool-servers/{id}/on',

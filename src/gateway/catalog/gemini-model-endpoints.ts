@@ -2,9 +2,15 @@
 import { z } from 'zod'
 import { endpointOf } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
+import type { Principal } from '../../platform/security/principal.ts'
 import { allowanceOfCaller } from './allowance.ts'
 import type { Catalog, ModelView } from './catalog.ts'
-import type { OwnModels } from './endpoints.ts'
+import type { Model } from './model.ts'
+
+/** The models that are found with the saved keys of the caller's organisation. */
+interface OwnModels {
+  of(caller: Principal | null): readonly Model[] | Promise<readonly Model[]>
+}
 
 const row = endpointOf<{ catalog: Catalog; ownModels: OwnModels }>()
 
@@ -59,8 +65,16 @@ const listGeminiModels = row({
   summary: "Models of text and embeddings in Google's format. With a credential: those that it may use.",
   input: {
     query: z.object({
-      pageSize: z.string().regex(/^\d{1,6}$/).optional().describe(`At most ${pageMax}, which is the default.`),
-      pageToken: z.string().regex(/^\d{1,6}$/).optional().describe('nextPageToken of the page before.'),
+      pageSize: z
+        .string()
+        .regex(/^\d{1,6}$/)
+        .optional()
+        .describe(`At most ${pageMax}, which is the default.`),
+      pageToken: z
+        .string()
+        .regex(/^\d{1,6}$/)
+        .optional()
+        .describe('nextPageToken of the page before.'),
       key,
     }),
   },

@@ -6,7 +6,18 @@ const preflightSeconds = '600'
 
 const methods = 'GET, POST, PUT, PATCH, DELETE'
 /** Headers that every browser may send to /v1 and /v1beta. A browser may also send headers of the allowed families when its preflight names them. */
-const namedHeaders = ['authorization', 'content-type', 'accept', 'x-api-key', 'x-goog-api-key', 'x-goog-api-client', 'idempotency-key', 'if-match', 'if-none-match', 'last-event-id']
+const namedHeaders = [
+  'authorization',
+  'content-type',
+  'accept',
+  'x-api-key',
+  'x-goog-api-key',
+  'x-goog-api-client',
+  'idempotency-key',
+  'if-match',
+  'if-none-match',
+  'last-event-id',
+]
 const headerFamilies = ['x-br-', 'anthropic-', 'openai-', 'x-stainless-']
 const exposedHeaders = [
   ...[brHeader, openaiRateHeader, openaiTokenHeader, anthropicRateHeader, anthropicTokenHeader, rateFieldHeader].flatMap(Object.values<string>),

@@ -15,7 +15,10 @@ import { isWellEncoded } from './url-text.ts'
 
 /** Writes `/v1/models/{id+}/stats` as express 5 does: `/v1/models/*id/stats`. A colon of the path itself is escaped. */
 function expressPath(path: string): string {
-  return path.replaceAll(':', '\\:').replace(/\{(\w+)\+\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1')
+  return path
+    .replaceAll(':', '\\:')
+    .replace(/\{(\w+)\+\}/g, '*$1')
+    .replace(/\{(\w+)\}/g, ':$1')
 }
 
 /**

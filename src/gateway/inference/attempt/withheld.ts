@@ -1,6 +1,15 @@
 /** Removes fields of a request before it goes to a provider on the operator's key. On a key or server of the caller, the gateway sends all fields. */
 import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
-import { chatFields, embeddingFields, type FieldRules, geminiFields, heldBack, messagesFields, plainBetas, responsesFields } from '../../providers/format-fields.ts'
+import {
+  chatFields,
+  embeddingFields,
+  type FieldRules,
+  geminiFields,
+  heldBack,
+  messagesFields,
+  plainBetas,
+  responsesFields,
+} from '../../providers/format-fields.ts'
 import type { Provider } from '../../providers/provider.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import { editMembers } from '../../wire/json/json-members.ts'

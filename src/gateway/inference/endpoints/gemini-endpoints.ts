@@ -118,7 +118,9 @@ export const geminiEndpoints = {
     input: {
       path,
       query: keyAlone,
-      body: z.looseObject({ requests: z.array(z.looseObject({ content })).min(1).max(100) }).meta({ examples: [{ requests: [{ content: { parts: [{ text: 'Hello' }] } }] }] }),
+      body: z
+        .looseObject({ requests: z.array(z.looseObject({ content })).min(1).max(100) })
+        .meta({ examples: [{ requests: [{ content: { parts: [{ text: 'Hello' }] } }] }] }),
       bodyKind: 'inference',
     },
     output: z.looseObject({ embeddings: z.array(vector) }),

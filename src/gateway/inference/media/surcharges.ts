@@ -74,6 +74,7 @@ export function refuseDearerGemini(body: Fields): void {
   const modalities = fieldOf(config, 'responseModalities')
   if (Array.isArray(modalities) && modalities.some(each => String(each).toUpperCase() !== 'TEXT'))
     throw fail('bad_request', {
-      message: '"generationConfig.responseModalities": pictures and sound have prices of their own, so they are for your own provider key only. Ask for text, or send or save a key.',
+      message:
+        '"generationConfig.responseModalities": pictures and sound have prices of their own, so they are for your own provider key only. Ask for text, or send or save a key.',
     })
 }

@@ -56,7 +56,10 @@ function argumentsOf(text: string, texts: JsonTexts): JsonObject | null {
  * Puts the thinking of an answer into the signature of its first call, or of its last part where it has no call. Without a part it becomes an empty text.
  * Unsigned thinking is needed only between a call and its result.
  */
-export function withSignature(parts: readonly JsonObject[], thinking: { readonly text: string; readonly blocks: readonly JsonObject[] }): readonly JsonObject[] {
+export function withSignature(
+  parts: readonly JsonObject[],
+  thinking: { readonly text: string; readonly blocks: readonly JsonObject[] },
+): readonly JsonObject[] {
   const first = parts.findIndex(part => part['functionCall'] !== undefined)
   if (thinking.blocks.length === 0 && (first === -1 || thinking.text === '')) return parts
   const thoughtSignature = packSignature(thinking)

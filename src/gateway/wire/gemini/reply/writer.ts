@@ -38,7 +38,8 @@ class Answer {
   addCall(delta: unknown): void {
     const piece = this.#sorter.sort(delta)
     if (piece === null) return
-    const call = (this.calls[piece.call] ??= { id: null, name: '', args: new GrowingText() })
+    const call = this.calls[piece.call] ?? { id: null, name: '', args: new GrowingText() }
+    this.calls[piece.call] = call
     call.id ??= piece.id
     // A name may come in two pieces. Some providers repeat the whole name, and that repetition is not appended.
     if (call.args.length === 0 && call.name !== piece.name) call.name += piece.name

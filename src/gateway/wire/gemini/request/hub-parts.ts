@@ -61,7 +61,7 @@ function audioFormat(type: string): string {
   return audioFormats[named] ?? named
 }
 
-const endingOf = (type: string): string => (/^[a-z]+\/([a-z0-9]{2,5})$/.exec(type)?.[1] ?? 'bin')
+const endingOf = (type: string): string => /^[a-z]+\/([a-z0-9]{2,5})$/.exec(type)?.[1] ?? 'bin'
 
 function filePart(file: unknown, at: string): HubPart {
   const url = isObject(file) ? textAt(file, 'fileUri') : ''

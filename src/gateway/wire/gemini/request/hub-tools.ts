@@ -16,7 +16,8 @@ export function hubToolsOf(body: JsonObject, names: ToolNames, drop: (name: stri
   const allowed = new Set(Array.isArray(given) ? given.map(name => names.toUpstream(String(name))) : [])
   const tools = allowed.size === 0 ? offered : offered.filter(tool => allowed.has(String(objectAt(tool, 'function')['name'])))
   if (tools.length === 0) {
-    if (mode === 'ANY') throw fail('bad_request', { message: '"toolConfig.functionCallingConfig.mode" demands a call, and no function that may be called is offered.' })
+    if (mode === 'ANY')
+      throw fail('bad_request', { message: '"toolConfig.functionCallingConfig.mode" demands a call, and no function that may be called is offered.' })
     return {}
   }
   return { tools, ...choiceOf(mode, tools) }
@@ -37,7 +38,9 @@ function declared({ tools }: JsonObject, names: ToolNames, drop: (name: string) 
     const at = `tools[${index}]`
     if (!isObject(tool)) throw fail('bad_request', { message: `"${at}" must be an object.` })
     refuseOwnTool(tool, at)
-    return objectsOf(fieldOf(tool, 'functionDeclarations')).map((declaration, place) => hubTool(declaration, `${at}.functionDeclarations[${place}]`, names, drop))
+    return objectsOf(fieldOf(tool, 'functionDeclarations')).map((declaration, place) =>
+      hubTool(declaration, `${at}.functionDeclarations[${place}]`, names, drop),
+    )
   })
 }
 
@@ -62,6 +65,10 @@ function hubTool(declaration: JsonObject, at: string, names: ToolNames, drop: (n
   if (typeof name !== 'string' || name === '') throw fail('bad_request', { message: `"${at}.name" must be a non-empty string.` })
   for (const key of Object.keys(declaration)) if (!carried.has(camelOf(key))) drop(`tools.functionDeclarations.${camelOf(key)}`)
   const plain = fieldOf(declaration, 'parametersJsonSchema')
-  const parameters = isObject(plain) ? plain : isObject(declaration['parameters']) ? jsonSchemaOf(declaration['parameters']) : { type: 'object', properties: {} }
+  const parameters = isObject(plain)
+    ? plain
+    : isObject(declaration['parameters'])
+      ? jsonSchemaOf(declaration['parameters'])
+      : { type: 'object', properties: {} }
   return { type: 'function', function: { name: names.toUpstream(name), ...(typeof description === 'string' ? { description } : {}), parameters } }
 }

@@ -96,7 +96,8 @@ class TurnWriter {
 
   #refuseOpen(): void {
     const missing = this.#open.find(call => !call.isAnswered)
-    if (missing !== undefined) throw bad(`"contents" has a functionCall of "${missing.name.slice(0, 100)}" and no functionResponse for it in the turn after it.`)
+    if (missing !== undefined)
+      throw bad(`"contents" has a functionCall of "${missing.name.slice(0, 100)}" and no functionResponse for it in the turn after it.`)
     this.#open = []
   }
 
@@ -121,7 +122,8 @@ class TurnWriter {
     const call = this.#open.find(each => !each.isAnswered && (id !== '' && each.given !== '' ? each.given === id : each.name === name))
     if (call === undefined) throw bad(`"${at}" answers no functionCall of the turn before it.`)
     call.isAnswered = true
-    for (const field of ['willContinue', 'scheduling']) if (fieldOf(response, field) !== undefined) this.#context.drop(`contents.parts.functionResponse.${field}`)
+    for (const field of ['willContinue', 'scheduling'])
+      if (fieldOf(response, field) !== undefined) this.#context.drop(`contents.parts.functionResponse.${field}`)
     for (const [index, part] of objectsOf(response['parts']).entries()) media.push(...hubPartsOf(part, `${at}.parts[${index}]`, this.#context.drop))
     return { role: 'tool', tool_call_id: call.id, content: resultText(response['response']) }
   }
