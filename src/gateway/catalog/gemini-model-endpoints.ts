@@ -8,7 +8,7 @@ import type { Catalog, ModelView } from './catalog.ts'
 import type { Model } from './model.ts'
 
 /** The models that are found with the saved keys of the caller's organisation. */
-interface OwnModels {
+export interface OwnModels {
   of(caller: Principal | null): readonly Model[] | Promise<readonly Model[]>
 }
 

@@ -141,7 +141,16 @@ function queryTextOf(url: string): string {
   return mark < 0 ? '' : url.slice(mark + 1)
 }
 
-function miss(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps, error: Error, row?: AnyRow): void {
+/** Clients of Google's API use all paths below /v1beta, and read errors in its envelope only. */
+const ofGoogle: Pick<AnyRow, 'clients'> = { clients: 'gemini' }
+
+function miss(
+  request: IncomingMessage,
+  response: ServerResponse,
+  deps: EdgeDeps,
+  error: Error,
+  row: Pick<AnyRow, 'clients'> | undefined = request.url?.startsWith('/v1beta/') === true ? ofGoogle : undefined,
+): void {
   deps.watch?.strayed('other', request, response)
   const requestId = deps.ids.requestId()
   response.setHeader('x-request-id', requestId)
