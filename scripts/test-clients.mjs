@@ -13,6 +13,7 @@ const clients = [
   { setting: 'CLAUDE_PROGRAM', name: '@anthropic-ai/claude-code', version: '2.1.330', program: 'claude' },
   { setting: 'CODEX_PROGRAM', name: '@openai/codex', version: '0.169.0', program: 'codex' },
   { setting: 'OPENCODE_PROGRAM', name: 'opencode-ai', version: '1.18.33', program: 'opencode' },
+  { setting: 'GEMINI_PROGRAM', name: '@google/gemini-cli', version: '0.61.0', program: 'gemini' },
 ]
 
 /** The first start of a program on a busy machine takes half a minute. */

@@ -195,10 +195,10 @@ export interface EndpointRow<S = unknown, A extends AuthKind = AuthKind, I exten
   readonly errors: readonly ErrorName[]
   /**
    * The clients that the row is for, when it has a special protocol. 'anthropic': the key may also be in x-br-api-key or x-api-key, and
-   * errors have that format's shape. 'responses': a 429 that must not be retried has the type `insufficient_quota`. 'oauth': the key may also be the password of HTTP Basic, errors follow RFC 6749 §5.2, and replies must
+   * errors have that format's shape. 'gemini': the key may also be in x-goog-api-key or `?key=`, and errors have Google's shape. 'responses': a 429 that must not be retried has the type `insufficient_quota`. 'oauth': the key may also be the password of HTTP Basic, errors follow RFC 6749 §5.2, and replies must
    * not be stored.
    */
-  readonly clients?: 'anthropic' | 'responses' | 'oauth'
+  readonly clients?: 'anthropic' | 'responses' | 'gemini' | 'oauth'
   /** True for rows that may charge money. They are matched before express, and limits and budgets apply. */
   readonly inference?: true
   /** True: a call of the row belongs to the run that its headers name. So does every call of an inference row. */

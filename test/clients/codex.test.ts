@@ -6,8 +6,9 @@ import { statement } from '../../src/platform/db/db.ts'
 import { systemIds } from '../../src/platform/values/ids.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../harness/app.ts'
+import { until } from '../harness/until.ts'
 import type { UpstreamServer } from '../harness/upstream-server.ts'
-import { programOf, type Ran, run, throwAwayHome } from './programs.ts'
+import { longChunks, longUsage, programOf, type Ran, run, spend, throwAwayHome } from './programs.ts'
 
 const eventsOf = statement<[orgId: number], { kind: string; outcome: string }>(
   'test.clients_events',
@@ -105,21 +106,25 @@ bearer_token_env_var = "BRIGADE_KEY"
 describe.each([
   { model: 'alpha-only', way: 'translated', upstream: (): UpstreamServer => app.alpha },
   { model: 'responses-model', way: 'relayed', upstream: (): UpstreamServer => app.others.resp },
-])('a stream that is cut, $way', ({ model, upstream }) => {
+])('a stream that is cut, $way', ({ model, way, upstream }) => {
   test('ends Codex with the error, and it does not try again, when the budget of its agent is spent', async () => {
     const agent = await app.newAgent(`spent ${model}`)
     await app.setBudget('agent', agent.id, 0.4)
-    upstream().script({ chunks: Array.from({ length: 1500 }, () => 'x'.repeat(99)), chunkIntervalMs: 1 })
+    const isRelayed = way === 'relayed'
+    const native = { input_tokens: 60_000, output_tokens: 50_000, total_tokens: 110_000 }
+    upstream().script({ chunks: longChunks, chunkIntervalMs: 1, usage: isRelayed ? native : longUsage })
     const { code, stderr } = await codex(model, 'go on', agent.token)
     expect(code).not.toBe(0)
     expect(stderr).toContain('Quota exceeded')
     expect(upstream().requests).toHaveLength(1)
-    expect((await charged()).at(-1)).toEqual({ kind: 'responses', outcome: 'cut' })
+    // The gateway reads the rest of the stream for its usage before it charges the call.
+    await until(async () => (await charged()).at(-1)?.outcome === 'cut', 'the cut call is charged')
   })
 
   test('ends Codex with the error, and it does not wait, when the budget of its agent was spent before', async () => {
     const agent = await app.newAgent(`spent before ${model}`)
-    await app.setBudget('agent', agent.id, 0.000001)
+    await spend(app, agent, model)
+    upstream().reset()
     const { code, stderr } = await codex(model, 'go on', agent.token)
     expect(code).not.toBe(0)
     expect(stderr).toContain('Quota exceeded')

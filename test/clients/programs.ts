@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { TestApp } from '../harness/app.ts'
 import { startProgram } from '../harness/started-program.ts'
 
 /** What a program came to. */
@@ -27,8 +29,27 @@ export async function run(program: string, args: readonly string[], options: { c
   return { code: await ended, stdout: out(), stderr: err() }
 }
 
+/** Gives an agent a budget that one call spends, and makes this call. */
+export async function spend(app: TestApp, agent: { readonly id: number; readonly token: string }, model: string): Promise<void> {
+  await app.setBudget('agent', agent.id, 0.000001)
+  const body = { model, messages: [{ role: 'user', content: 'Hello' }] }
+  const { status, text } = await app.call('POST', '/v1/chat/completions', body, { token: agent.token })
+  if (status !== 200) throw new Error(`the call that spends the budget answered ${status}: ${text}`)
+}
+
+/** The chunks of an answer that costs about ₹2. They differ, because the Gemini CLI ends an answer that repeats itself. */
+export const longChunks = Array.from({ length: 1500 }, (_, index) => {
+  const word = createHash('sha256')
+    .update(String(index))
+    .digest('hex')
+    .replace(/\d/g, digit => 'ghijklmnop'[Number(digit)] ?? '')
+  return `${word} ${word.slice(0, 33)} `
+})
+/** The usage that a provider of chat completions reports for it. A prompt of few tokens would leave a part of the budget for one more call. */
+export const longUsage = { prompt_tokens: 60_000, completion_tokens: 50_000, total_tokens: 110_000 }
+
 /** The program that scripts/test-clients.mjs has installed. */
-export function programOf(setting: 'CLAUDE_PROGRAM' | 'CODEX_PROGRAM' | 'OPENCODE_PROGRAM'): string {
+export function programOf(setting: 'CLAUDE_PROGRAM' | 'CODEX_PROGRAM' | 'OPENCODE_PROGRAM' | 'GEMINI_PROGRAM'): string {
   const path = process.env[setting]
   if (path === undefined) throw new Error(`${setting} is not set: run these tests with npm run test:clients`)
   return path

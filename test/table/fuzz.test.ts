@@ -68,6 +68,13 @@ function check(binding: Binding, { status, text, json, headers }: TestReply): vo
       errorsOf(binding).map(name => `${errorTable[name].status} ${oauthErrorCode(name)}`),
       said,
     ).toContain(`${status} ${json.error}`)
+  } else if (status >= 400 && binding.row.clients === 'gemini') {
+    expect(json?.error, said).toEqual({ code: status, message: expect.any(String), status: expect.any(String), details: expect.any(Array) })
+    const [{ reason }] = json.error.details
+    expect(
+      errorsOf(binding).map(name => `${errorTable[name].status} ${errorTable[name].code}`),
+      said,
+    ).toContain(`${status} ${reason}`)
   } else if (status >= 400) {
     expect(json?.error, said).toEqual({ message: expect.any(String), type: expect.any(String), code: expect.any(String) })
     const declared = errorsOf(binding).map(name => `${errorTable[name].status} ${errorTable[name].code}`)

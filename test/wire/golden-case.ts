@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 const folder = import.meta.dirname
-const formats = ['chat', 'messages', 'responses'] as const
+const formats = ['chat', 'messages', 'responses', 'gemini'] as const
 
 const upstreamReply = z
   .strictObject({
@@ -27,7 +27,7 @@ const goldenCase = z.strictObject({
   title: z.string().min(1),
   client: z
     .strictObject({
-      path: z.string().startsWith('/v1/'),
+      path: z.string().regex(/^\/v1(beta)?\//),
       headers: z.record(z.string(), z.string()).optional(),
       /** JSON, or a string that is sent as it is. */
       body: z.unknown(),

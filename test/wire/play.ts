@@ -5,11 +5,13 @@ import { dialectOf } from '../../src/gateway/providers/dialects.ts'
 import type { DialectId } from '../../src/gateway/providers/provider.ts'
 import { chatFormat } from '../../src/gateway/wire/chat/chat-format.ts'
 import type { ClientFormat, ReplyContext, WireFormat } from '../../src/gateway/wire/client-format.ts'
+import { geminiFormat } from '../../src/gateway/wire/gemini/format.ts'
 import { messagesFormat } from '../../src/gateway/wire/messages/format.ts'
 import { echoOf } from '../../src/gateway/wire/model-echo.ts'
 import { responsesFormat } from '../../src/gateway/wire/responses/format.ts'
 import { plainUsage } from '../../src/gateway/wire/usage.ts'
 import { readChatReply, readChatStream } from './readers/chat.ts'
+import { readGemini, readGeminiStream } from './readers/gemini.ts'
 import type { Heard } from './readers/heard.ts'
 import { readMessage, readMessagesStream } from './readers/messages.ts'
 import { readResponse, readResponsesStream } from './readers/responses.ts'
@@ -24,6 +26,7 @@ export interface Client {
 export const clients: Readonly<Partial<Record<WireFormat, Client>>> = {
   openai: { format: chatFormat, stream: readChatStream, whole: readChatReply },
   anthropic: { format: messagesFormat, stream: readMessagesStream, whole: readMessage },
+  gemini: { format: geminiFormat, stream: readGeminiStream, whole: readGemini },
   'openai-responses': { format: responsesFormat, stream: readResponsesStream, whole: readResponse },
 }
 
@@ -35,7 +38,10 @@ export function contextOf(): ReplyContext {
   let count = 0
   return {
     model: 'the-model',
-    request: { model: 'the-model', messages: [], input: [], tools: [], max_tokens: 100 },
+    request: {
+      ...{ model: 'the-model', messages: [], input: [], tools: [], max_tokens: 100 },
+      ...{ contents: [], generationConfig: { thinkingConfig: { includeThoughts: true } } },
+    },
     promptTokens: promptEstimate,
     nowSeconds: 1_700_000_000,
     newId: prefix => `${prefix}made${++count}`,

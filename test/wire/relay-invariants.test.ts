@@ -8,16 +8,30 @@ import type { WireFormat } from '../../src/gateway/wire/client-format.ts'
 import { propertyRuns } from '../harness/property-runs.ts'
 import { adapterOf, type Client, clients, cutAt, oneByOne, run, translateStream } from './play.ts'
 import { anthropicUpstream } from './turns/anthropic.ts'
+import { geminiUpstream } from './turns/gemini.ts'
 import { openAiUpstream } from './turns/openai.ts'
 import { responsesUpstream } from './turns/responses.ts'
-import { argumentsOf, bytesOf, callsOf, type Frame, type Framing, plainFraming, reasoningOf, type Turn, textOf, turns } from './turns/turn.ts'
+import {
+  argumentsOf,
+  bytesOf,
+  callsOf,
+  type Frame,
+  type Framing,
+  inputOf,
+  plainFraming,
+  reasoningOf,
+  type ToolCall,
+  type Turn,
+  textOf,
+  turns,
+} from './turns/turn.ts'
 import { turnsOf } from './turns/upstreams.ts'
 
 const numRuns = propertyRuns(300)
 const formats = Object.entries(clients) as [WireFormat, Client][]
 
 /** Returns the frames of a provider that follows its own documentation, because the strict readers read the relayed bytes. */
-function written(format: WireFormat, turn: Turn): readonly Frame[] {
+function framesOf(format: WireFormat, turn: Turn): readonly Frame[] {
   switch (format) {
     case 'openai': {
       const style = { tools: 'plain', reasoningKey: 'reasoning_content', usageAt: 'own-chunk', roleChunk: true } as const
@@ -25,6 +39,8 @@ function written(format: WireFormat, turn: Turn): readonly Frame[] {
     }
     case 'anthropic':
       return anthropicUpstream.stream(turn, { pings: true, mergesUsage: true, lateUsage: false, inputInStart: false }).frames
+    case 'gemini':
+      return geminiUpstream.stream(turn, { callIds: true, usageEachChunk: true, finishBesideLast: false, signs: 'calls' }).frames
     case 'openai-responses':
       return responsesUpstream.stream(turn, { reasoning: 'text', withDone: true }).frames
   }
@@ -55,9 +71,11 @@ for (const [name, client] of formats) {
     test('the client reads every relayed turn as the model wrote it', () => {
       fc.assert(
         fc.property(told(5), turn => {
-          const heard = client.stream(translateStream(name, client.format, [bytesOf(written(name, { ...turn, ending: 'good' }), plainFraming)]))
+          const heard = client.stream(translateStream(name, client.format, [bytesOf(framesOf(name, { ...turn, ending: 'good' }), plainFraming)]))
           expect([heard.fault, heard.text, heard.reasoning]).toEqual([null, textOf(turn), reasoningOf(turn)])
-          expect(heard.calls.map(call => [call.id, call.name, call.arguments])).toEqual(callsOf(turn).map(call => [call.id, call.name, argumentsOf(call)]))
+          // Google's format has arguments as objects, not as text.
+          const written = (call: ToolCall): string => (name === 'gemini' ? JSON.stringify(inputOf(call)) : argumentsOf(call))
+          expect(heard.calls.map(call => [call.id, call.name, call.arguments])).toEqual(callsOf(turn).map(call => [call.id, call.name, written(call)]))
           expect([heard.usage?.prompt, heard.usage?.completion]).toEqual([turn.usage?.prompt, turn.usage?.completion])
         }),
         { numRuns },
@@ -97,7 +115,7 @@ for (const [name, client] of formats) {
   })
 
   for (const dialect of ['openai', 'anthropic', 'gemini', 'openai-responses'] as const) {
-    const cuttable = dialect === name ? told(2).map(turn => written(dialect, turn)) : turnsOf(dialect, told(2)).turns.map(({ played }) => played.frames)
+    const cuttable = dialect === name ? told(2).map(turn => framesOf(dialect, turn)) : turnsOf(dialect, told(2)).turns.map(({ played }) => played.frames)
     const prefixes = (check: (bytes: Buffer, place: number) => void): void =>
       fc.assert(
         fc.property(cuttable, frames => {

@@ -5,8 +5,19 @@ import { anthropicRateHeader, anthropicTokenHeader, brHeader, openaiRateHeader, 
 const preflightSeconds = '600'
 
 const methods = 'GET, POST, PUT, PATCH, DELETE'
-/** Headers that every browser may send to /v1. A browser may also send headers of the allowed families when its preflight names them. */
-const namedHeaders = ['authorization', 'content-type', 'accept', 'x-api-key', 'idempotency-key', 'if-match', 'if-none-match', 'last-event-id']
+/** Headers that every browser may send to /v1 and /v1beta. A browser may also send headers of the allowed families when its preflight names them. */
+const namedHeaders = [
+  'authorization',
+  'content-type',
+  'accept',
+  'x-api-key',
+  'x-goog-api-key',
+  'x-goog-api-client',
+  'idempotency-key',
+  'if-match',
+  'if-none-match',
+  'last-event-id',
+]
 const headerFamilies = ['x-br-', 'anthropic-', 'openai-', 'x-stainless-']
 const exposedHeaders = [
   ...[brHeader, openaiRateHeader, openaiTokenHeader, anthropicRateHeader, anthropicTokenHeader, rateFieldHeader].flatMap(Object.values<string>),
@@ -19,7 +30,7 @@ const exposedHeaders = [
 const publicPaths = new Set(['/.well-known/mcp/server-card.json', '/mcp/server-card', '/.well-known/mcp-server-card', '/.well-known/ai-catalog.json'])
 
 /**
- * Answers browsers for pages of other origins. /v1 accepts a key in a header and never a cookie. The console accepts the cookie, from its own origins only.
+ * Answers browsers for pages of other origins. /v1 and /v1beta accept a key and never a cookie. The console accepts the cookie, from its own origins only.
  * A request that is not allowed gets no CORS header, so the browser hides the reply from the page.
  */
 export class Cors {
@@ -56,7 +67,7 @@ export class Cors {
 
   #allowed(path: string, origin: string): { readonly origin: string; readonly withCredentials: boolean } | null {
     if (publicPaths.has(path)) return { origin: '*', withCredentials: false }
-    if (path.startsWith('/v1/')) {
+    if (path.startsWith('/v1/') || path.startsWith('/v1beta/')) {
       if (this.#apiOrigins.has('*')) return { origin: '*', withCredentials: false }
       return this.#apiOrigins.has(origin) ? { origin, withCredentials: false } : null
     }

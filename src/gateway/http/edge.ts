@@ -95,4 +95,9 @@ const publicDocuments: readonly At[] = [
  * each for a while), the call that gives a key to the command line, and public documents. Health, keys and pages do not count.
  */
 export const countsStrangers = (at: At): boolean =>
-  at.includes(' /v1/') || at.includes(' /oauth/') || at === 'GET /auth/{provider}' || at === 'POST /cli/token' || publicDocuments.includes(at)
+  at.includes(' /v1/') ||
+  at.includes(' /v1beta/') ||
+  at.includes(' /oauth/') ||
+  at === 'GET /auth/{provider}' ||
+  at === 'POST /cli/token' ||
+  publicDocuments.includes(at)

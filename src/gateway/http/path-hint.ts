@@ -15,7 +15,7 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
   [/\/images\/variations$/, 'POST /v1/images/edits makes pictures from a picture.'],
   [
     /:(streamGenerateContent|generateContent|embedContent|countTokens)$/,
-    "Google's own API is not served: models of Google answer at POST /v1/chat/completions.",
+    "Google's API is served below /v1beta: POST /v1beta/models/{model}:generateContent. The base URL of its clients is the address of the gateway alone.",
   ],
 ]
 

@@ -13,18 +13,21 @@ import { HotRoutes } from './rows/hot-routes.ts'
 import { serveRow } from './rows/serve-row.ts'
 import { isWellEncoded } from './url-text.ts'
 
-/** Writes `/v1/models/{id+}/stats` as express 5 does: `/v1/models/*id/stats`. */
+/** Writes `/v1/models/{id+}/stats` as express 5 does: `/v1/models/*id/stats`. A colon of the path itself is escaped. */
 function expressPath(path: string): string {
-  return path.replace(/\{(\w+)\+\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1')
+  return path
+    .replaceAll(':', '\\:')
+    .replace(/\{(\w+)\+\}/g, '*$1')
+    .replace(/\{(\w+)\}/g, ':$1')
 }
 
 /**
  * Returns the sort key of a path; express tries paths in this order. Literal segments come first, so that `/star/{slug}` does not match `/{slug}/monitor`.
- * A path that continues after `{id+}` comes before a path that ends with `{id+}`, because the latter also matches the longer path. A test of the endpoint
+ * A path that continues after `{id+}`, also within the segment, comes before a path that ends with `{id+}`, because the latter also matches the longer path. A test of the endpoint
  * table shows that no two paths clash.
  */
 function specificity(path: string): string {
-  const segments = path.split('/').map(segment => (segment.includes('+}') ? '2' : segment.includes('{') ? '1' : '0'))
+  const segments = path.split('/').map(segment => (segment.includes('+}') ? (segment.endsWith('}') ? '2' : '20') : segment.includes('{') ? '1' : '0'))
   return `${segments.join('')}3`
 }
 
@@ -104,7 +107,7 @@ export function createEdge(bindings: readonly Binding[], deps: EdgeDeps, mcp: Mc
     const isWellFormed = isWellEncoded(request.url ?? '')
     const found = isWellFormed ? hot.match(request.method ?? '', request.url ?? '') : null
     if (!isWellFormed) miss(request, response, deps, malformed())
-    else if (found) void serveRow(found.binding, noParams, found.query, request, response, deps)
+    else if (found) void serveRow(found.binding, found.params, found.query, request, response, deps)
     else app(request, response)
   }
   const server = createServer({ noDelay: true, ...serverTimes }, serve)
@@ -127,8 +130,6 @@ const wrongMethod = (allow: string): Error => fail('method_not_allowed', { messa
 
 const forHead = (get: Binding | undefined): Binding | undefined => (get?.row.hasEffect ? undefined : get)
 
-const noParams: Readonly<Record<string, string>> = {}
-
 function paramsOf(request: Request): Record<string, string> {
   const params: Record<string, string> = {}
   for (const [name, value] of Object.entries(request.params)) params[name] = Array.isArray(value) ? value.join('/') : String(value)
@@ -140,7 +141,16 @@ function queryTextOf(url: string): string {
   return mark < 0 ? '' : url.slice(mark + 1)
 }
 
-function miss(request: IncomingMessage, response: ServerResponse, deps: EdgeDeps, error: Error, row?: AnyRow): void {
+/** Clients of Google's API use all paths below /v1beta, and read errors in its envelope only. */
+const ofGoogle: Pick<AnyRow, 'clients'> = { clients: 'gemini' }
+
+function miss(
+  request: IncomingMessage,
+  response: ServerResponse,
+  deps: EdgeDeps,
+  error: Error,
+  row: Pick<AnyRow, 'clients'> | undefined = request.url?.startsWith('/v1beta/') === true ? ofGoogle : undefined,
+): void {
   deps.watch?.strayed('other', request, response)
   const requestId = deps.ids.requestId()
   response.setHeader('x-request-id', requestId)

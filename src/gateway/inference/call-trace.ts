@@ -18,6 +18,7 @@ const operations: Readonly<Record<UsageKind, { readonly name: string; readonly o
   chat: { name: 'chat' },
   messages: { name: 'chat' },
   responses: { name: 'chat' },
+  gemini: { name: 'chat' },
   embeddings: { name: 'embeddings' },
   image: { name: 'generate_content', outputType: 'image' },
   transcription: { name: 'generate_content', outputType: 'text' },

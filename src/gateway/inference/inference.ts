@@ -1,25 +1,30 @@
 import type { Call, Form, Reply } from '../../platform/endpoint.ts'
 import type { Principal } from '../../platform/security/principal.ts'
 import { inrFromUinr } from '../../platform/values/money.ts'
+import { geminiFormat } from '../wire/gemini/format.ts'
 import { exactNumbersOf } from '../wire/json/json-body.ts'
+import { messagesFormat } from '../wire/messages/format.ts'
 import { ChargeTotal } from './charge/charge-total.ts'
 import { countTokens } from './count-tokens/count-tokens.ts'
 import type { InferenceDeps } from './deps.ts'
 import type { Idempotency } from './idempotency/idempotency.ts'
 import { chatKind } from './kinds/chat.ts'
 import { embeddingsKind } from './kinds/embeddings.ts'
+import { type GeminiCall, geminiKind, parseGeminiCount } from './kinds/gemini.ts'
+import { geminiEmbeddings } from './kinds/gemini-embeddings.ts'
 import type { Kind } from './kinds/kind.ts'
 import { speechKind, transcriptionKind } from './kinds/media/audio.ts'
 import { formParts, parseTranscription, TranscriptionRequest } from './kinds/media/audio-requests.ts'
 import { imagesKind } from './kinds/media/images.ts'
 import { type ImagesRequest, imageEditRequest, imagesRequest } from './kinds/media/images-request.ts'
 import { moderationKind, rerankKind } from './kinds/media/scores.ts'
-import { messagesKind } from './kinds/messages.ts'
+import { messagesKind, parseMessages } from './kinds/messages.ts'
 import type { CallInput } from './kinds/request.ts'
 import { responsesKind } from './kinds/responses.ts'
 import { servePanel } from './panel/image-panel.ts'
 import { panelIdOf } from './panel/panel-id.ts'
 import { bearer, inTurnOf, parsedInTurns, serve } from './pipeline.ts'
+import { asArrayStream } from './stream/array-stream.ts'
 
 const noHeaders: CallInput['headers'] = Object.freeze({})
 const noBytes = Buffer.alloc(0)
@@ -45,7 +50,23 @@ export class Inference {
 
   /** Token counts are not charged, so idempotency keys do not apply to them. */
   countTokens(input: CallInput, call: Call<Principal>): Promise<Reply> {
-    return countTokens(input, call, this.#deps)
+    return countTokens({ format: messagesFormat, name: 'input_tokens', parse: parseMessages }, input, call, this.#deps)
+  }
+
+  /** `asArray`: a stream is one JSON array, not server-sent events. */
+  async gemini(asked: GeminiCall & { readonly asArray: boolean }, bytes: Buffer, call: Call<Principal>): Promise<Reply> {
+    const made = await this.#serve(geminiKind(asked), bodyOnly(bytes), call, [JSON.stringify([asked.model, asked.stream]), bytes])
+    return asked.asArray ? asArrayStream(made) : made
+  }
+
+  countGemini(model: string, bytes: Buffer, call: Call<Principal>): Promise<Reply> {
+    const parse = (input: CallInput): ReturnType<typeof parseGeminiCount> => parseGeminiCount(model, input)
+    return countTokens({ format: geminiFormat, name: 'totalTokens', parse }, bodyOnly(bytes), call, this.#deps)
+  }
+
+  async embedGemini(model: string, isBatch: boolean, bytes: Buffer, call: Call<Principal>): Promise<Reply> {
+    const { kind, replyOf } = geminiEmbeddings(model, isBatch)
+    return replyOf(await this.#serve(kind, bodyOnly(bytes), call, [JSON.stringify([model, isBatch]), bytes]))
   }
 
   responses(bytes: Buffer, call: Call<Principal>): Promise<Reply> {

@@ -104,6 +104,8 @@ export type Failure =
 export interface StreamTap {
   /** Adds one chunk of bytes as it arrived. */
   push(chunk: Uint8Array): void
+  /** Ends the bytes, for formats without an end mark. Left out: the format has one. */
+  end?(): void
   /** The usage that the provider reported. Null before a report. */
   readonly usage: TokenUsage | null
   /** The usage of the prompt, if the format reports it at the beginning. */

@@ -92,6 +92,17 @@ export const messagesFields: FieldRules = new Map<string, FieldRule>([
   ['service_tier', isPlainTier],
 ])
 
+/**
+ * Fields of relayed requests of Google's generateContent, under both of their names. `cachedContent`, `labels` and `store` are missing, because they name
+ * things that the provider stores, and `serviceTier` may choose a dearer tier.
+ */
+export const geminiFields: FieldRules = new Map(
+  passing(
+    ...['model', 'contents', 'tools', 'systemInstruction', 'system_instruction', 'toolConfig', 'tool_config'],
+    ...['safetySettings', 'safety_settings', 'generationConfig', 'generation_config'],
+  ),
+)
+
 /** Names of `anthropic-beta` that change the form of requests and answers. They change neither the cost of tokens nor what the provider stores. */
 export const plainBetas =
   /^(?:adaptive-thinking|advanced-tool-use|claude-code|computer-use|context-management|effort|fine-grained-tool-streaming|interleaved-thinking|max-tokens-3-5-sonnet|model-context-window-exceeded|output-128k|pdfs|prompt-caching|prompt-caching-scope|redact-thinking|structured-outputs|summarize-connector-text|token-counting|token-efficient-tools|tool-examples|tool-search-tool)-\d/

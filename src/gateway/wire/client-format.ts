@@ -4,7 +4,7 @@ import type { EventFrame } from './sse/repeated-events.ts'
 import type { TokenUsage } from './usage.ts'
 
 /** The API formats that clients use. A route whose dialect has the same name is relayed, not translated. */
-export type WireFormat = 'openai' | 'anthropic' | 'openai-responses'
+export type WireFormat = 'openai' | 'anthropic' | 'openai-responses' | 'gemini'
 
 /** The cost of a finished call, as the caller sees it. Amounts are in ₹. */
 export interface Bill {

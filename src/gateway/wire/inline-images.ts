@@ -1,6 +1,7 @@
-/** Finds base64 pictures in a request, in every place where the three client formats allow them. Pictures inside tool results do not count. */
+/** Finds base64 pictures in a request, in every place where the four client formats allow them. Pictures inside tool results do not count. */
 import { isObject } from '../../platform/values/json.ts'
 import type { WireFormat } from './client-format.ts'
+import { fieldOf, nameIn } from './gemini/fields.ts'
 
 /** A picture in a request. */
 export interface InlineImage {
@@ -26,6 +27,8 @@ export function changeImages(format: WireFormat, body: Json, change: ImageChange
       return changeMember(body, 'messages', message => changeMember(message, 'content', block => messagesBlock(block, change)))
     case 'openai-responses':
       return changeMember(body, 'input', item => (isMessageItem(item) ? changeMember(item, 'content', part => responsesPart(part, change)) : item))
+    case 'gemini':
+      return changeMember(body, 'contents', content => changeMember(content, 'parts', part => geminiPart(part, change)))
   }
 }
 
@@ -35,6 +38,7 @@ export function changeImages(format: WireFormat, body: Json, change: ImageChange
  */
 export function toolResultImages(format: WireFormat, body: Json): ReadonlySet<string> {
   const found = new Set<string>()
+  if (format === 'gemini') return geminiResults(body)
   const items = body[format === 'openai-responses' ? 'input' : 'messages']
   for (const item of listOf(items)) {
     if (!isObject(item)) continue
@@ -58,6 +62,21 @@ function collect(content: unknown, found: Set<string>): void {
     responsesPart(part, keep)
     if (part['type'] === 'computer_screenshot') dataUrl(part['image_url'], keep)
   }
+}
+
+/** Returns the pictures in the parts of function responses. */
+function geminiResults(body: Json): ReadonlySet<string> {
+  const found = new Set<string>()
+  const keep: ImageChange = image => {
+    found.add(image.base64)
+    return image
+  }
+  for (const content of listOf(body['contents']))
+    for (const part of isObject(content) ? listOf(content['parts']) : []) {
+      const response = isObject(part) ? fieldOf(part, 'functionResponse') : undefined
+      for (const inner of isObject(response) ? listOf(response['parts']) : []) if (isObject(inner)) geminiPart(inner, keep)
+    }
+  return found
 }
 
 const isToolMessage = ({ role }: Json): boolean => role === 'tool' || role === 'function'
@@ -90,6 +109,19 @@ function responsesPart(part: Json, change: ImageChange): Json {
   if (part['type'] !== 'input_image') return part
   const changed = dataUrl(part['image_url'], change)
   return changed === part['image_url'] ? part : { ...part, image_url: changed }
+}
+
+/** `{inlineData: {mimeType, data}}` */
+function geminiPart(part: Json, change: ImageChange): Json {
+  const blob = fieldOf(part, 'inlineData')
+  if (!isObject(blob)) return part
+  const mediaType = fieldOf(blob, 'mimeType')
+  const { data: base64 } = blob
+  if (typeof mediaType !== 'string' || !mediaType.startsWith('image/') || typeof base64 !== 'string') return part
+  const given = { mediaType, base64 }
+  const changed = change(given)
+  if (changed === given) return part
+  return { ...part, [nameIn(part, 'inlineData')]: { ...blob, [nameIn(blob, 'mimeType')]: changed.mediaType, data: changed.base64 } }
 }
 
 const dataUrlHead = /^data:(image\/[a-z0-9.+-]+)(?:;[a-z0-9=._-]+)*;base64,/i

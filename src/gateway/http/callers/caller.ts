@@ -5,6 +5,7 @@ import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { CallOwners } from '../../../platform/loop/inflight.ts'
 import { mayCall, type Principal } from '../../../platform/security/principal.ts'
 import { challenge } from '../../access/authenticate.ts'
+import { geminiCredential } from '../../wire/gemini/credentials.ts'
 import { gatewayCredential, providerCredential } from '../../wire/messages/credentials.ts'
 import { type Binding, countsStrangers, type EdgeDeps } from '../edge.ts'
 import { basicPassword } from '../oauth-wire.ts'
@@ -36,6 +37,7 @@ export function authenticate({ auth, at, row }: Binding, request: IncomingMessag
       return null
     case 'key':
       if (row.clients === 'oauth') return oauthClient(headers, deps)
+      if (row.clients === 'gemini') return deps.authenticate(geminiCredential(headers, queryOf(request)))
       return deps.authenticate(row.clients === 'anthropic' ? ofMessagesCall(headers) : headers)
     case 'session':
       return deps.authenticateSession(method, headers)
@@ -72,9 +74,10 @@ const providerKeyAlone =
  * anonymous.
  */
 async function knownOrAnonymous({ clients }: AnyRow, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): Promise<Caller> {
-  if (request.headers.authorization !== undefined) {
+  const headers = clients === 'gemini' ? geminiCredential(request.headers, queryOf(request)) : request.headers
+  if (headers.authorization !== undefined) {
     try {
-      return await (clients === 'oauth' ? oauthClient(request.headers, deps) : deps.authenticate(request.headers))
+      return await (clients === 'oauth' ? oauthClient(headers, deps) : deps.authenticate(headers))
     } catch (thrown) {
       if (!(thrown instanceof GatewayError) || thrown.status !== 401) throw thrown
     }
@@ -106,6 +109,12 @@ export async function refusalOfUnknown(thrown: unknown, call: RowRequest, deps: 
     if (reader !== null && isAudited(binding.row)) await recordForbidden(actOf(call, reader, deps), deps)
   }
   return thrown
+}
+
+/** Returns the query of a request. It may contain a key, so it is read here and kept nowhere. */
+function queryOf({ url = '' }: IncomingMessage): string {
+  const mark = url.indexOf('?')
+  return mark < 0 ? '' : url.slice(mark + 1)
 }
 
 async function whoReads(request: IncomingMessage, deps: EdgeDeps): Promise<Principal | null> {

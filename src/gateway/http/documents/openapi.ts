@@ -66,7 +66,7 @@ function responses(binding: Binding): Json {
     const { status, code } = errorTable[name]
     byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), row.clients === 'oauth' ? oauthErrorCode(name) : code])])
   }
-  const shape = row.clients === 'oauth' ? 'OAuthError' : 'Error'
+  const shape = row.clients === 'oauth' ? 'OAuthError' : row.clients === 'gemini' ? 'GoogleError' : 'Error'
   const result: Json = { [String(row.status ?? 200)]: { description: 'Success', content } }
   for (const [status, codes] of [...byStatus].sort(([a], [b]) => a - b))
     result[String(status)] = {
@@ -78,8 +78,9 @@ function responses(binding: Binding): Json {
 
 const streaming = ['stream', 'stream_format']
 
-/** Returns true when a field of the body can request server-sent events. */
-function canStream({ body }: InputSpec): boolean {
+/** Returns true when a field of the body, or `alt` in the query, can request server-sent events. */
+function canStream({ body, query }: InputSpec): boolean {
+  if (query instanceof z.ZodObject && 'alt' in query.shape) return true
   return body instanceof z.ZodObject && streaming.some(name => name in body.shape)
 }
 
@@ -99,6 +100,7 @@ const keySchemes: Record<'all' | NonNullable<Binding['row']['clients']>, Json[]>
   all: [{ bearer: [] }],
   anthropic: [{ bearer: [] }, { messagesKey: [] }, { anthropicKey: [] }],
   responses: [{ bearer: [] }],
+  gemini: [{ bearer: [] }, { googleKey: [] }, { googleQueryKey: [] }],
   oauth: [{ bearer: [] }, { basic: [] }],
 }
 
@@ -152,7 +154,7 @@ export function openApiOf(bindings: readonly Binding[], webhooks: Json, baseUrl:
       title: 'Brigade',
       version,
       description:
-        'A model gateway for people who run agents: models in the formats of OpenAI (chat, responses, embeddings, images, audio) and Anthropic (messages), agent identities, budgets, shared memory, MCP. The examples work without a provider key.',
+        'A model gateway for people who run agents: models in the formats of OpenAI (chat, responses, embeddings, images, audio), Anthropic (messages) and Google (generateContent), agent identities, budgets, shared memory, MCP. The examples work without a provider key.',
     },
     servers: [{ url: baseUrl, description: 'The base URL that the operator has set.' }],
     externalDocs: { url: `${baseUrl}/llms.txt`, description: 'The same in plain text, with the lines that connect Claude Code, Codex and others.' },
@@ -164,6 +166,8 @@ export function openApiOf(bindings: readonly Binding[], webhooks: Json, baseUrl:
         bearer: { type: 'http', scheme: 'bearer', description: 'API key (br-…) or agent token' },
         basic: { type: 'http', scheme: 'basic', description: 'API key as the password; the user name is not looked at' },
         messagesKey: { type: 'apiKey', in: 'header', name: 'x-br-api-key', description: 'API key or agent token, beside a credential for the provider' },
+        googleKey: { type: 'apiKey', in: 'header', name: 'x-goog-api-key', description: 'API key or agent token, as clients of Google send it' },
+        googleQueryKey: { type: 'apiKey', in: 'query', name: 'key', description: 'API key, as older clients of Google send it. Headers are safer.' },
         anthropicKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'API key, as clients of Anthropic send it' },
         session: {
           type: 'apiKey',
@@ -177,6 +181,22 @@ export function openApiOf(bindings: readonly Binding[], webhooks: Json, baseUrl:
           type: 'object',
           required: ['error', 'error_description'],
           properties: { error: { type: 'string' }, error_description: { type: 'string' } },
+        },
+        GoogleError: {
+          type: 'object',
+          required: ['error'],
+          properties: {
+            error: {
+              type: 'object',
+              required: ['code', 'message', 'status'],
+              properties: {
+                code: { type: 'integer' },
+                message: { type: 'string' },
+                status: { type: 'string' },
+                details: { type: 'array', items: { type: 'object' }, description: 'The code of the gateway is the reason of ErrorInfo.' },
+              },
+            },
+          },
         },
         Error: {
           type: 'object',

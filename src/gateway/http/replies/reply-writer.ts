@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { type AnyRow, Reply, type ReplyBody } from '../../../platform/endpoint.ts'
 import { type GatewayError, toGatewayError } from '../../../platform/errors.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
+import { geminiErrorBody } from '../../wire/gemini/reply/error-body.ts'
 import { messagesErrorBody } from '../../wire/messages/reply/error-body.ts'
 import { responsesErrorBody } from '../../wire/responses/reply/error-body.ts'
 import { endsConnection, endWith } from '../linger.ts'
@@ -193,6 +194,11 @@ function errorBody(error: GatewayError, { clients }: Pick<AnyRow, 'clients'>): u
   switch (clients) {
     case 'anthropic':
       return messagesErrorBody(error.toBody(), error.status)
+    case 'gemini':
+      return geminiErrorBody(error.toBody(), error.status, {
+        mayRetry: error.toHeaders()['x-should-retry'] !== 'false',
+        afterSeconds: error.options.retryAfterSeconds ?? null,
+      })
     case 'responses':
       return responsesErrorBody(error.toBody(), error.toHeaders()['x-should-retry'] !== 'false')
     case 'oauth':

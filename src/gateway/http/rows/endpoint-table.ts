@@ -28,6 +28,7 @@ import { billingProfileEndpoints } from '../../billing/profile/profile-endpoints
 import { customEndpoints } from '../../byok/custom-servers/custom-endpoints.ts'
 import { providerKeyEndpoints } from '../../byok/provider-key-endpoints.ts'
 import { catalogEndpoints } from '../../catalog/endpoints.ts'
+import { geminiModelEndpoints } from '../../catalog/gemini-model-endpoints.ts'
 import { priceEndpoints } from '../../catalog/prices/price-endpoints.ts'
 import { alertEndpoints } from '../../collections/alerts/alert-endpoints.ts'
 import { collectionEndpoints } from '../../collections/collection-endpoints.ts'
@@ -36,6 +37,7 @@ import { complianceEndpoints } from '../../compliance/endpoints.ts'
 import { hintEndpoints } from '../../hints/endpoints.ts'
 import { audioEndpoints } from '../../inference/endpoints/audio-endpoints.ts'
 import { inferenceEndpoints } from '../../inference/endpoints/endpoints.ts'
+import { geminiEndpoints } from '../../inference/endpoints/gemini-endpoints.ts'
 import { imageEndpoints } from '../../inference/endpoints/image-endpoints.ts'
 import { messagesEndpoints } from '../../inference/endpoints/messages-endpoints.ts'
 import { responsesEndpoints } from '../../inference/endpoints/responses-endpoints.ts'
@@ -73,10 +75,12 @@ export const endpointTable = {
   ...inferenceEndpoints,
   ...responsesEndpoints,
   ...messagesEndpoints,
+  ...geminiEndpoints,
   ...imageEndpoints,
   ...audioEndpoints,
   ...scoreEndpoints,
   ...catalogEndpoints,
+  ...geminiModelEndpoints,
   ...modelStatsEndpoints,
   ...priceEndpoints,
   ...accessEndpoints,

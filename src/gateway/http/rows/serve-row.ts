@@ -212,7 +212,7 @@ class ServedRow implements RowRun, RowRequest, EndedRequest {
 }
 
 /** Inference rows, and the token counts that belong to one of them. */
-const showsRates = ({ inference, clients }: AnyRow): boolean => inference === true || clients === 'anthropic'
+const showsRates = ({ inference, clients }: AnyRow): boolean => inference === true || clients === 'anthropic' || clients === 'gemini'
 
 /** Only rows that take a key read the agent header. Other rows ignore it. */
 const namesAgents = ({ auth }: Binding): boolean => auth === 'key' || auth === 'key-or-session'

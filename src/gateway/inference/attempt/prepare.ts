@@ -36,14 +36,14 @@ export interface PreparedNative {
 }
 
 /**
- * Returns the request for a provider that speaks the client's format. A request in the messages format is sent byte for byte unless a field is
+ * Returns the request for a provider that speaks the client's format. A request in the format of messages or of Google is sent byte for byte unless a field is
  * withheld or the caller asks for small pictures.
  */
 export function prepareNative(request: ParsedRequest, attempt: Attempt, tools: ShrinkTools): PreparedNative | Promise<PreparedNative> {
   refuseUnpricedSound(request, attempt)
   refuseUnpricedFiles(request, attempt)
   const prepared = { ...withoutNativeWithheld(request.native, attempt), headers: capAdvisory(request, attempt.model) }
-  const edge = imageEdgeOf(request, attempt.model, prepared.native.format === 'anthropic')
+  const edge = imageEdgeOf(request, attempt.model, prepared.native.format === 'anthropic' || prepared.native.format === 'gemini')
   return edge === null ? prepared : withSmallNativeImages(prepared, request, edge, tools)
 }
 

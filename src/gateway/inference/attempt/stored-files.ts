@@ -75,6 +75,37 @@ export function refuseStoredItems({ input }: Fields, provider: Pick<Provider, 'i
   }
 }
 
+/** Refuses stored content in the contents of Google's format: a cached content, and parts with an address. Throws `bad_request`. */
+export function refuseStoredContents(body: Fields, provider: Pick<Provider, 'id' | 'baseUrl'>): void {
+  const cached = ['cachedContent', 'cached_content'].find(name => isGiven(body[name]))
+  if (cached !== undefined) throw stored(cached)
+  const { contents } = body
+  const store = new Store(provider)
+  const system = body['systemInstruction'] ?? body['system_instruction']
+  if (isObject(system)) refuseStoredGemini(system['parts'], store, 'systemInstruction.parts')
+  if (!Array.isArray(contents)) return
+  for (let index = 0; index < contents.length; index++) {
+    const content: unknown = contents[index]
+    if (isObject(content)) refuseStoredGemini(content['parts'], store, `contents[${index}].parts`)
+  }
+}
+
+function refuseStoredGemini(parts: unknown, store: Store, at: string): void {
+  if (!Array.isArray(parts)) return
+  for (let index = 0; index < parts.length; index++) {
+    const part: unknown = parts[index]
+    if (!isObject(part)) continue
+    const file = part['fileData'] ?? part['file_data']
+    if (isObject(file)) {
+      const address = file['fileUri'] ?? file['file_uri']
+      // A text that is no address may be the name of a stored file.
+      if (typeof address !== 'string' || !/^https?:/i.test(address.trim()) || isStoredAddress(address, store)) throw stored(`${at}[${index}].fileData.fileUri`)
+    }
+    const response = part['functionResponse'] ?? part['function_response']
+    if (isObject(response)) refuseStoredGemini(response['parts'], store, `${at}[${index}].functionResponse.parts`)
+  }
+}
+
 /** The members of a part that may contain the reference: a file, picture, film, recording or source. The part itself may contain it too. */
 const holders = ['file', 'image_url', 'input_audio', 'audio_url', 'video_url', 'file_url', 'document_url', 'source'] as const
 /** The members with addresses, in a part or in one of its members. A film may be a list of pictures. */

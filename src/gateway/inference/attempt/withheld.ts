@@ -1,12 +1,21 @@
 /** Removes fields of a request before it goes to a provider on the operator's key. On a key or server of the caller, the gateway sends all fields. */
 import type { HubRequest, NativeRequest } from '../../providers/dialect.ts'
-import { chatFields, embeddingFields, type FieldRules, heldBack, messagesFields, plainBetas, responsesFields } from '../../providers/format-fields.ts'
+import {
+  chatFields,
+  embeddingFields,
+  type FieldRules,
+  geminiFields,
+  heldBack,
+  messagesFields,
+  plainBetas,
+  responsesFields,
+} from '../../providers/format-fields.ts'
 import type { Provider } from '../../providers/provider.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import { editMembers } from '../../wire/json/json-members.ts'
 import { withFreeFileParser } from '../media/file-fees.ts'
 import { refuseProviderTools, refuseUnknownItems } from '../media/surcharges.ts'
-import { refuseStoredFiles, refuseStoredItems } from './stored-files.ts'
+import { refuseStoredContents, refuseStoredFiles, refuseStoredItems } from './stored-files.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -40,7 +49,8 @@ export function withoutNativeWithheld(
   if (native.format === 'openai-responses') {
     refuseStoredItems(native.body, provider)
     if (provider.forwards !== 'all') refuseUnknownItems(native.body)
-  } else refuseStoredFiles(native.body, provider, native.format === 'openai')
+  } else if (native.format === 'gemini') refuseStoredContents(native.body, provider)
+  else refuseStoredFiles(native.body, provider, native.format === 'openai')
   const names = heldBack(native.body, nativeRules[native.format], provider)
   const betas = withPlainBetas(native.headers, provider)
   if (names.length === 0 && betas === null) return { native, dropped: none }
@@ -52,6 +62,7 @@ const nativeRules: Readonly<Record<NativeRequest['format'], FieldRules>> = {
   openai: chatFields,
   'openai-responses': responsesFields,
   anthropic: messagesFields,
+  gemini: geminiFields,
 }
 
 const none: readonly string[] = Object.freeze([])

@@ -3,7 +3,9 @@
  * not the caller's own, the cost of the call would be unknown.
  */
 import { fail } from '../../../platform/errors.ts'
-import { isObject } from '../../../platform/values/json.ts'
+import { isObject, objectsOf } from '../../../platform/values/json.ts'
+import { configOf, fieldOf } from '../../wire/gemini/fields.ts'
+import { ownToolIn } from '../../wire/gemini/request/hub-tools.ts'
 import { isClientRun } from '../../wire/messages/request/hub-tools.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -57,4 +59,22 @@ export function refuseDearerMessages({ speed, inference_geo: geo }: Fields): voi
   throw fail('bad_request', {
     message: `"${name}" makes the tokens dearer than they are listed, so it is for your own provider credential only. Forward or save one, or leave it out.`,
   })
+}
+
+/** Refuses tools that Google itself runs, and answers that are not text, in Google's format. Both have prices of their own. Throws `bad_request`. */
+export function refuseDearerGemini(body: Fields): void {
+  for (const tool of objectsOf(body['tools'])) {
+    const name = ownToolIn(tool)
+    if (name !== null)
+      throw fail('bad_request', {
+        message: `The tool "${name.slice(0, 64)}" would be run by the provider and charged beside the tokens, so it is for your own provider key only. Send or save one, or offer functions.`,
+      })
+  }
+  const config = configOf(body)
+  const modalities = fieldOf(config, 'responseModalities')
+  if (Array.isArray(modalities) && modalities.some(each => String(each).toUpperCase() !== 'TEXT'))
+    throw fail('bad_request', {
+      message:
+        '"generationConfig.responseModalities": pictures and sound have prices of their own, so they are for your own provider key only. Ask for text, or send or save a key.',
+    })
 }

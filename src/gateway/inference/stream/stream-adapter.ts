@@ -146,10 +146,12 @@ export class RelayAdapter implements StreamAdapter {
     if (this.#tap.finished || this.#hasEnded) return { bytes: null, complete: this.#tap.finished }
     this.#hasEnded = true
     const { events } = this.#tap
+    const isWhole = this.#tap.atBoundary
     // The end of the bytes ends the last event, which may be the end mark itself or the provider's error.
     this.#tap.push(eventEnd)
+    this.#tap.end?.()
     const isEnd = this.#tap.finished || this.#tap.failed
-    const bytes = isEnd && this.#held.bytes > 0 ? this.#taken(eventEnd) : this.#isOpen ? eventEnd : null
+    const bytes = isEnd && this.#held.bytes > 0 ? this.#taken(isWhole ? noBytes : eventEnd) : this.#isOpen ? eventEnd : null
     if (bytes === null) this.#eventsOut = events
     this.#isOpen = false
     const last = this.#billed(bytes)
@@ -197,6 +199,7 @@ export class RelayAdapter implements StreamAdapter {
 }
 
 const eventEnd = Buffer.from('\n\n')
+const noBytes = Buffer.alloc(0)
 
 /** A longer name of a model is none that the catalog has, and is not kept. */
 const modelMaxChars = 200

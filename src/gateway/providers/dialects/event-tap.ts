@@ -29,6 +29,8 @@ export abstract class EventTap implements StreamTap, LineSink {
   protected isLast = false
   /** True when an event with content has begun. The stream counts as begun when that event is complete. */
   protected says = false
+  /** True when events are held back until the bytes end. */
+  protected holdsBack = false
   readonly #lines = new SseLineScanner(this)
   #hasData = false
 
@@ -51,7 +53,7 @@ export abstract class EventTap implements StreamTap, LineSink {
       if (this.field(bytes, start, end)) this.#hasData = true
       return
     }
-    this.wholeBytes = nextInChunk
+    if (!this.holdsBack) this.wholeBytes = nextInChunk
     if (this.#hasData) this.events++
     this.#hasData = false
     this.eventEnds()

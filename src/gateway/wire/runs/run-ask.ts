@@ -34,14 +34,20 @@ function callsOf(value: string | string[]): bigint {
 
 /**
  * Returns the sub-agent that makes the call and the one above it, or null when the main agent makes it. Claude Code names both. Codex names the thread of
- * a sub-agent beside its session.
+ * a sub-agent beside its session, and opencode the session of the main agent beside that of a sub-agent.
  */
 export function subagentOf(headers: Headers, runId: string): { readonly name: string; readonly above: string | null } | null {
   const claude = nameIn(headers, 'x-claude-code-agent-id')
   if (claude !== null) return { name: claude, above: nameIn(headers, 'x-claude-code-parent-agent-id') }
-  if (headers['session-id'] === undefined) return null
+  if (headers['session-id'] === undefined) return opencodeSubagent(headers, runId)
   const thread = nameIn(headers, 'thread-id')
   return thread === null || thread === runId || thread === headers['session-id'] ? null : { name: thread, above: nameIn(headers, 'x-codex-parent-thread-id') }
+}
+
+function opencodeSubagent(headers: Headers, runId: string): { readonly name: string; readonly above: null } | null {
+  if (headers['x-parent-session-id'] === undefined) return null
+  const session = nameIn(headers, 'x-session-id')
+  return session === null || session === runId ? null : { name: session, above: null }
 }
 
 function nameIn(headers: Headers, header: string): string | null {

@@ -1,6 +1,6 @@
 /**
  * Finds the id of the run in a request. A run is all calls of one job. Many clients send an id of their own with every call, without a setting. Only
- * header look-ups are made for a call without an id. Decision 0792 gives the reasons for the order.
+ * header look-ups are made for a call without an id. Decisions 0792 and 0875 give the reasons for the order.
  */
 import { fail } from '../../../platform/errors.ts'
 
@@ -21,6 +21,7 @@ export const runSources: readonly RunSource[] = [
   { header: 'x-claude-code-session-id', client: 'Claude Code', read: value => value },
   { header: 'session-id', client: 'Codex', read: value => value },
   { header: 'session_id', client: 'earlier versions of Codex', read: value => value },
+  { header: 'x-parent-session-id', client: 'sub-agents of opencode', read: value => value },
   { header: 'x-session-id', client: 'opencode', read: value => value },
 ]
 

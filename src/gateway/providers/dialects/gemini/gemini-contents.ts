@@ -18,7 +18,7 @@ export interface Contents {
 }
 
 /** The value that Gemini accepts in place of a signature for a call by another model. Source: its page on thought signatures. */
-const unsigned = 'skip_thought_signature_validator'
+export const unsigned = 'skip_thought_signature_validator'
 
 /**
  * Returns the conversation as contents of alternating roles. Signatures are where Gemini put them: on the call whose id contains one, and on the last

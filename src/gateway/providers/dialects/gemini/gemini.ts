@@ -1,7 +1,6 @@
 import { fail } from '../../../../platform/errors.ts'
 import { isObject, type JsonObject, objectsOf } from '../../../../platform/values/json.ts'
 import type { ChatStreamDecoder } from '../../../wire/chat/chat-stream.ts'
-import { ChatStreamTap } from '../../../wire/chat/chat-tap.ts'
 import { type TokenUsage, usageToOpenAi } from '../../../wire/usage.ts'
 import { callHeaders } from '../../call-headers.ts'
 import { vertexGeminiUrl } from '../../clouds/cloud-addresses.ts'
@@ -11,10 +10,11 @@ import type { Provider } from '../../provider.ts'
 import { answersInGemini } from '../answers.ts'
 import { mendedBody, textOf } from '../json-values.ts'
 import { GeminiStreamDecoder } from './gemini-decoder.ts'
+import { GeminiStreamTap, geminiCountBody, geminiRelayBody } from './gemini-relay.ts'
 import { blockedPromptText, blockedText, finishReason, geminiUsage, PartReader } from './gemini-reply.ts'
 import { geminiBody } from './gemini-request.ts'
 
-/** The dialect of Gemini's generateContent. No client uses the format, so nothing is relayed. Embeddings are not served in this dialect. */
+/** The dialect of Gemini's generateContent. Requests of other client formats are translated, and requests of its own format are relayed. It has no embeddings. */
 export const geminiDialect: Dialect = {
   request(request: HubRequest, target: Target): UpstreamRequest {
     if (request.operation !== 'chat')
@@ -22,7 +22,19 @@ export const geminiDialect: Dialect = {
     const { body, dropped } = geminiBody(request, target)
     return { method: 'POST', url: urlOf(target, request.stream), headers: headersOf(target, request.stream), ...mendedBody(body, target), dropped }
   },
-  relay: null,
+  relay: (request, target): UpstreamRequest => ({
+    method: 'POST',
+    url: urlOf(target, request.stream),
+    headers: headersOf(target, request.stream),
+    ...geminiRelayBody(request, target),
+  }),
+  count: (request, target): UpstreamRequest => ({
+    method: 'POST',
+    url: urlOf(target, false).replace(/:generateContent$/, ':countTokens'),
+    headers: headersOf(target, false),
+    ...geminiCountBody(request, target),
+    dropped: [],
+  }),
   reply: (_operation, reply): Record<string, unknown> => completionOf(reply),
   answers: answersInGemini,
   usageOf(_operation, reply): TokenUsage | null {
@@ -30,8 +42,7 @@ export const geminiDialect: Dialect = {
   },
   failure: failureOf,
   decoder: (eventMaxBytes): ChatStreamDecoder => new GeminiStreamDecoder(eventMaxBytes),
-  // Streams of this format are always translated and never relayed, so this tap reads nothing.
-  tap: (): StreamTap => new ChatStreamTap(),
+  tap: (): StreamTap => new GeminiStreamTap(),
 }
 
 /** Returns the URL. The OpenAI-compatible API has its own path below the native one. A provider row may contain the URL of either API. */
