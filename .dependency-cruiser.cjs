@@ -36,6 +36,7 @@ const peers = {
   'gateway/tools': ['gateway/orgs', 'gateway/limits', 'gateway/usage', 'gateway/webhooks', 'gateway/audit', 'agents'],
   'gateway/operator': ['gateway/orgs', 'gateway/usage', 'gateway/mail', 'gateway/webhooks', 'gateway/catalog', 'gateway/routing', 'gateway/byok'],
   'gateway/access': ['gateway/orgs', 'gateway/keys', 'gateway/audit', 'agents'],
+  'gateway/batches': ['gateway/catalog', 'gateway/routing', 'gateway/limits', 'gateway/usage', 'gateway/webhooks', 'gateway/inference'],
   'gateway/inference': ['gateway/catalog', 'gateway/byok', 'gateway/routing', 'gateway/limits', 'gateway/usage', 'gateway/billing', 'gateway/orgs'],
 }
 

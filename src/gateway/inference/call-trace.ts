@@ -22,8 +22,9 @@ const operations: Readonly<Record<UsageKind, { readonly name: string; readonly o
   image: { name: 'generate_content', outputType: 'image' },
   transcription: { name: 'generate_content', outputType: 'text' },
   speech: { name: 'generate_content', outputType: 'speech' },
-  // Calls of tools do not pass through the pipeline.
+  // Calls of tools and batches do not pass through the pipeline.
   tool: { name: 'execute_tool' },
+  batch: { name: 'batch' },
 }
 
 /** Names of the conventions for providers that have another id in the catalog. */

@@ -291,7 +291,12 @@ export function runIdOf(principal: BearerPrincipal, ofHeaders: string | null | u
  * Returns the run of the call, or null. It belongs to the agent at the top of the family, otherwise to the key. The end of the run cuts the call from here
  * on. Throws `bad_request`, `run_required`, `run_ended` and what `cappedRunOf` throws.
  */
-function enterRun(agent: ChargedAgent, parsed: ParsedRequest, call: Call<Principal>, deps: InferenceDeps): EnteredRun | null | Promise<EnteredRun> {
+export function enterRun(
+  agent: ChargedAgent,
+  parsed: Pick<ParsedRequest, 'native'> | null,
+  call: Call<Principal>,
+  deps: InferenceDeps,
+): EnteredRun | null | Promise<EnteredRun> {
   const { agentId, ancestorIds, policies } = agent
   const principal = bearer(call.principal)
   const runId = runIdOf(principal, call.runId, parsed)

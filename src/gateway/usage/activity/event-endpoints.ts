@@ -12,7 +12,7 @@ const pageMax = 200
 const pageDefault = 50
 
 const outcomes = ['ok', 'failed', 'client_gone', 'upstream_broke', 'cut', 'interrupted'] as const
-const kinds = ['chat', 'messages', 'responses', 'embeddings', 'image', 'transcription', 'speech', 'tool'] as const
+const kinds = ['chat', 'messages', 'responses', 'embeddings', 'image', 'transcription', 'speech', 'tool', 'batch'] as const
 
 const event = z.object({
   id: z.string(),

@@ -12,7 +12,7 @@ export type Outcome =
   /** The process died. The outcome is written later, from the journal. */
   | 'interrupted'
 
-export type UsageKind = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool'
+export type UsageKind = 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool' | 'batch'
 
 /** The run of a call. */
 export interface RunOfCall {
