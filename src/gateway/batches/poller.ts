@@ -101,9 +101,19 @@ export class BatchPoller {
     if (upstreamId === null) return
     const isCancelled = await this.#cancelled(row, upstreamId, account, signal)
     const remote = await askBatch(account, row.format, upstreamId, signal)
-    if (remote.isEnded) await this.#settlement.settle(row, remote, account, signal)
+    if (remote.isEnded) await this.#settle(claimed, remote, account)
     else if (this.#isOverdue(row)) await this.#settlement.giveUp({ ...row, completed: remote.completed })
     else await this.#wait(claimed, remote, isCancelled)
+  }
+
+  /** Charges an ended batch. When its results cannot be read before its time is over, it costs what is known of it. */
+  async #settle({ row, signal }: Claimed, remote: RemoteBatch, account: ProviderAccount): Promise<void> {
+    try {
+      await this.#settlement.settle(row, remote, account, signal)
+    } catch (error) {
+      if (!this.#isOverdue(row) || error instanceof DatabaseUnavailableError || signal.aborted) throw error
+      await this.#settlement.giveUp({ ...row, completed: remote.completed })
+    }
   }
 
   /** Asks the provider to end a batch, once. Returns true when it was asked now. A provider that refuses has ended the batch already. */

@@ -172,7 +172,8 @@ export class BatchLines {
     const kind = this.kind
     if (org.retentionDays === 0)
       throw fail('model_gated', {
-        message: 'A batch stays at its provider for days, and this organisation has no data-retention window. An owner can set one (PATCH /me/org).',
+        message:
+          'A batch stays at its provider for days, and this organisation has no data-retention window. An owner can set one (PUT /me/org/data-retention).',
       })
     const plan = this.#deps.resolve({
       modelId: request.modelId,

@@ -81,9 +81,19 @@ async function feed(parser: busboy.Busboy, pieces: AsyncIterable<Buffer>, read: 
     bytes += piece.length
     if (bytes - read.fileBytes > otherMaxBytes + piece.length)
       throw fail('bad_request', { message: `The form has more than ${otherMaxBytes} bytes beside its file.` })
-    if (!parser.write(piece)) await Promise.race([once(parser, 'drain'), once(parser, 'close')])
+    if (!parser.write(piece)) await roomIn(parser)
   }
   parser.end()
+}
+
+/** Waits until the parser has room again, or is closed. */
+async function roomIn(parser: busboy.Busboy): Promise<void> {
+  const stop = new AbortController()
+  try {
+    await Promise.race(['drain', 'close'].map(event => once(parser, event, { signal: stop.signal }).catch(() => undefined)))
+  } finally {
+    stop.abort()
+  }
 }
 
 interface Deferred<T> {

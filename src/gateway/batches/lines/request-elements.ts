@@ -8,7 +8,7 @@ import type { Line } from './line-reader.ts'
 const [quote, backslash, comma, openBrace, closeBrace, openBracket, closeBracket] = [34, 92, 44, 123, 125, 91, 93] as const
 const headMaxBytes = 256
 
-type Place = 'head' | 'before' | 'element' | 'after' | 'tail'
+type Place = 'head' | 'before' | 'element' | 'after' | 'close' | 'tail'
 
 /**
  * Returns the elements with their places from 1. Throws `bad_request` for a body of another form, and for an element that is longer than `maxBytes`. What is
@@ -55,6 +55,10 @@ class ElementScan {
             this.#place = 'after'
           }
           break
+        case 'close':
+          if (byte === closeBrace) this.#place = 'tail'
+          else if (!isWhite(byte)) throw malformed()
+          break
         case 'tail':
           if (!isWhite(byte)) throw malformed()
       }
@@ -87,7 +91,7 @@ class ElementScan {
   #readBetween(byte: number): boolean {
     if (isWhite(byte)) return false
     const isFirst = this.#place === 'before' && this.#number === 0
-    if (byte === closeBracket && (isFirst || this.#place === 'after')) this.#place = 'tail'
+    if (byte === closeBracket && (isFirst || this.#place === 'after')) this.#place = 'close'
     else if (byte === comma && this.#place === 'after') this.#place = 'before'
     else if (byte === openBrace && this.#place === 'before') {
       this.#place = 'element'
