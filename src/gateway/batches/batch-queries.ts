@@ -160,7 +160,7 @@ export const setUpstream = statement<[id: string, upstreamId: string, status: st
    where id = $1::text and upstream_id is null and settled_at is null`,
 )
 
-export const deleteBatch = statement<[id: string]>('batches.delete_batch', 'delete from batches where id = $1::text')
+export const deleteBatch = statement<[orgId: number, id: string]>('batches.delete_batch', 'delete from batches where org_id = $1::int and id = $2::text')
 
 /** Asks for the end of a batch. The next look at the provider is due immediately. */
 export const askCancel = statement<[orgId: number, id: string, now: Date]>(

@@ -46,6 +46,13 @@ interface NewBatch {
   readonly inputFileId: string | null
 }
 
+/** A batch that is held, or will be. */
+interface HeldBatch {
+  readonly id: string
+  readonly orgId: number
+  readonly format: BatchFormat
+}
+
 /** The batches of organisations. */
 export class Batches {
   readonly #deps: BatchesDeps
@@ -70,7 +77,7 @@ export class Batches {
     const requestId = call.requestId
     await this.#hold({ id, format: 'openai', kind, attempt, lines, holdUinr, inputFileId: file.id }, caller, call, requestId)
     const asked = { input_file_id: file.upstreamId, endpoint: ask.endpoint, completion_window: '24h', metadata: { ...ask.metadata, [markerName]: id } }
-    await this.#begin(id, 'openai', account, () => account.ask('POST', '/batches', asked))
+    await this.#begin({ id, orgId: caller.principal.orgId, format: 'openai' }, account, () => account.ask('POST', '/batches', asked))
     return this.get(call, 'openai', id)
   }
 
@@ -120,7 +127,7 @@ export class Batches {
         if (!(error instanceof ProviderRefusedError && error.status === 404)) throw callerError(error, account.provider)
       })
     }
-    await this.#deps.db.exec(deleteBatch, id)
+    await this.#deps.db.exec(deleteBatch, row.orgId, id)
     return { id, type: 'message_batch_deleted' }
   }
 
@@ -187,7 +194,12 @@ export class Batches {
       if (!held.is) ends.abort(call.signal.reason)
     }
     call.signal.addEventListener('abort', onLeft, { once: true })
-    await this.#begin(id, 'anthropic', account, () => account.upload('/messages/batches', 'application/json', body, ends.signal), held)
+    await this.#begin(
+      { id, orgId: caller.principal.orgId, format: 'anthropic' },
+      account,
+      () => account.upload('/messages/batches', 'application/json', body, ends.signal),
+      held,
+    )
     return this.get(call, 'anthropic', id)
   }
 
@@ -227,7 +239,7 @@ export class Batches {
    * Gives a held batch to its provider. When the provider certainly refused it, the hold goes back. When nobody knows, the batch stays, and the poller finds
    * out.
    */
-  async #begin(id: string, format: BatchFormat, account: ProviderAccount, ask: () => Promise<Record<string, unknown>>, held = { is: true }): Promise<void> {
+  async #begin({ id, orgId, format }: HeldBatch, account: ProviderAccount, ask: () => Promise<Record<string, unknown>>, held = { is: true }): Promise<void> {
     const { db, log, lasting, nowMs } = this.#deps
     try {
       const remote = remoteBatchOf(format, await ask())
@@ -240,7 +252,7 @@ export class Batches {
       }
       await db.tx(async tx => {
         await lasting.release(tx, id)
-        await tx.exec(deleteBatch, id)
+        await tx.exec(deleteBatch, orgId, id)
       })
       throw callerError(error, account.provider)
     }

@@ -94,7 +94,7 @@ export class Settlement {
   }
 
   async #write(row: BatchRow, outturn: Outturn): Promise<void> {
-    const { lasting, nowMs } = this.#deps
+    const { inference, lasting, nowMs } = this.#deps
     const now = nowMs()
     const { status, sums, valueUinr, files } = outturn
     const costUinr = row.byok ? 0n : valueUinr
@@ -114,8 +114,10 @@ export class Settlement {
       )
       if (settled === 0) throw new AlreadySettledError(row.id)
     }
+    const { retentionDays } = await inference.orgRouting(row.orgId)
+    const expiresMs = now + Math.min(fileDaysMax, retentionDays) * dayMs
     const write = async (tx: Tx): Promise<void> => {
-      if (files.length > 0) await tx.exec(insertFiles, JSON.stringify(files.map(file => fileRowOf(file, row, now))))
+      if (files.length > 0) await tx.exec(insertFiles, JSON.stringify(files.map(file => fileRowOf(file, row, now, expiresMs))))
       await this.#emit(tx, row, outturn, now)
     }
     try {
@@ -192,7 +194,7 @@ function eventOf(row: BatchRow, { sums, valueUinr, estimated }: Outturn, costUin
 }
 
 /** Returns the row of a file with results, with the names of its columns. */
-const fileRowOf = ({ id, purpose, upstreamId, bytes }: ResultFile, row: BatchRow, now: number): object => ({
+const fileRowOf = ({ id, purpose, upstreamId, bytes }: ResultFile, row: BatchRow, now: number, expiresMs: number): object => ({
   id,
   org_id: row.orgId,
   user_id: row.userId,
@@ -213,5 +215,5 @@ const fileRowOf = ({ id, purpose, upstreamId, bytes }: ResultFile, row: BatchRow
   line_output_tokens: 0,
   price: {},
   created_at: new Date(now).toISOString(),
-  expires_at: new Date(now + fileDaysMax * dayMs).toISOString(),
+  expires_at: new Date(expiresMs).toISOString(),
 })

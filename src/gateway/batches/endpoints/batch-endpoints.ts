@@ -5,12 +5,12 @@ import { runIdOfHeaders } from '../../wire/runs/run-id.ts'
 import type { Batches } from '../batches.ts'
 import { batchEndpoints as batchPaths } from '../lines/batch-kind.ts'
 import { batchErrors, readingErrors } from './batch-errors.ts'
-import { pageItems, pageQuery } from './file-endpoints.ts'
+import { itemId, pageItems, pageQuery } from './file-endpoints.ts'
 
 const row = endpointOf<{ batches: Batches }>()
 
 const inference = { auth: 'key', access: { agentScope: 'inference' }, tag: 'batches' } as const
-const batchId = z.object({ batch_id: z.string().max(100).describe('Id of a batch, which begins with batch_ or msgbatch_.') })
+const batchId = z.object({ batch_id: itemId.describe('Id of a batch, which begins with batch_ or msgbatch_.') })
 const batchBodyBytes = 512 * 1024 * 1024
 
 const text = z.string().optional()
@@ -62,7 +62,7 @@ export const batchEndpoints = {
     input: {
       headers: runHeaders,
       body: z.looseObject({
-        input_file_id: z.string().max(100),
+        input_file_id: itemId,
         endpoint: z
           .string()
           .max(100)

@@ -8,10 +8,12 @@ const row = endpointOf<{ batchFiles: BatchFiles }>()
 const inference = { auth: 'key', access: { agentScope: 'inference' }, tag: 'batches' } as const
 const fileBodyBytes = 512 * 1024 * 1024
 
-const fileId = z.object({ file_id: z.string().max(100).describe('Id of a file, which begins with file-.') })
+/** An id that Brigade gave. */
+export const itemId = z.string().regex(/^[\w-]{1,100}$/, 'expected an id')
+const fileId = z.object({ file_id: itemId.describe('Id of a file, which begins with file-.') })
 
 export const pageQuery = z.looseObject({
-  after: z.string().max(100).optional().describe('Id of the last item of the page before.'),
+  after: itemId.optional().describe('Id of the last item of the page before.'),
   limit: z.coerce.number().int().min(1).max(100).optional().describe('Items of a page. Default: 20.'),
 })
 export const pageItems = 20
