@@ -1,6 +1,6 @@
 /**
  * Asks providers about batches. Every process runs a poller, and each batch is worked on by one of them at a time: it claims the row, and renews the claim
- * while it works. A batch that cannot be asked about or charged waits longer, and delays no other. Decision 0883 gives the reasons.
+ * while it works. A batch that cannot be asked about or charged waits longer, and delays no other. Decisions 0883 and 0884 give the reasons.
  */
 import { DatabaseUnavailableError } from '../../platform/db/db.ts'
 import { claimMs, graceMs, pollGrowth, pollMostTimes, pollPlaces, unknownMs } from './batch-bounds.ts'
