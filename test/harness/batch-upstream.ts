@@ -127,6 +127,7 @@ class State {
 
   #answer(method: string, path: string, body: Buffer, type: string): object | string | null {
     const [, first = '', second = '', third = ''] = path.split('/')
+    if (first === 'models') return { object: 'list', data: [{ id: 'gpt-batch-upstream', object: 'model' }] }
     if (first === 'files') return this.#file(method, second, third, body, type)
     if (first === 'batches') return this.#openaiBatch(method, second, third, body)
     return first === 'messages' && second === 'batches' ? this.#messages(method, third, path.split('/')[4] ?? '', body) : null

@@ -9,7 +9,7 @@ export const batchModels = {
 export type BatchModel = keyof typeof batchModels
 
 /** Returns an operator's file with an OpenAI provider and an Anthropic provider, both at `url`. */
-export function batchFile(url: string): { providers: object[]; models: object[] } {
+export function batchFile(url: string, secondUrl = url): { providers: object[]; models: object[] } {
   const model = (id: BatchModel, more: object = {}) => ({
     id,
     kind: 'chat',
@@ -32,17 +32,19 @@ export function batchFile(url: string): { providers: object[]; models: object[] 
     providers: [
       { id: 'oai', base_url: url, residency: 'global', auth: 'bearer', batches: true },
       { id: 'ant', base_url: url, residency: 'global', auth: 'x-api-key', dialect: 'anthropic', batches: true },
+      { id: 'second', base_url: secondUrl, residency: 'global', auth: 'bearer', batches: true },
       { id: 'nobatch', base_url: url, residency: 'global', auth: 'bearer' },
     ],
     models: [
       model('gpt-batch'),
       model('claude-batch', { batch_input_inr_per_mtok: 16, batch_output_inr_per_mtok: 70 }),
+      { ...model('gpt-batch', { provider: 'second' }), id: 'second-batch' },
       { ...model('gpt-batch', { provider: 'nobatch' }), id: 'plain-model' },
     ],
   }
 }
 
-export const batchKeys = { OAI_API_KEY: 'oai-platform-secret', ANT_API_KEY: 'ant-platform-secret', NOBATCH_API_KEY: 'none' }
+export const batchKeys = { OAI_API_KEY: 'oai-platform-secret', ANT_API_KEY: 'ant-platform-secret', SECOND_API_KEY: 'second-secret', NOBATCH_API_KEY: 'none' }
 
 export const chatLine = (id: string, more: object = {}): object => ({
   custom_id: id,

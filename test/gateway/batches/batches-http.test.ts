@@ -1,10 +1,13 @@
 import Anthropic from '@anthropic-ai/sdk'
+import { LLMock } from '@copilotkit/aimock'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
+import { uinrFromInr } from '../../../src/platform/values/money.ts'
 import { startApp, type TestApp, until } from '../../harness/app.ts'
 import { type BatchUpstream, startBatchUpstream } from '../../harness/batch-upstream.ts'
 import { batchFile, batchKeys, chatLine, jsonl, linesOf, worthOf } from '../../harness/batch-world.ts'
+import { startWebhookReceiver, type WebhookReceiver } from '../../harness/webhook-receiver.ts'
 
 const events = statement<
   [requestId: string],
@@ -34,14 +37,24 @@ const age = statement<[id: string]>(
   `update batches set admitted_at = admitted_at - interval '30 hours', expires_at = expires_at - interval '30 hours', next_poll_at = now() where id = $1::text`,
 )
 
+/** Keys of a payment provider that is never called here. They switch billing on. */
+const billingOn = { RAZORPAY_KEY_ID: 'rzp_test_key', RAZORPAY_KEY_SECRET: 'rzp-test-secret' }
+
 describe('batches', () => {
   let app: TestApp
   let upstream: BatchUpstream
   let openai: OpenAI
   let anthropic: Anthropic
+  let mock: LLMock
+  let receiver: WebhookReceiver
   beforeAll(async () => {
-    upstream = await startBatchUpstream()
-    app = await startApp({ env: { BATCH_POLL_MS: '50', ...batchKeys }, operatorFile: () => batchFile(upstream.url) })
+    mock = new LLMock({ port: 0 })
+    ;[upstream, receiver] = await Promise.all([startBatchUpstream(), startWebhookReceiver(), mock.start()])
+    app = await startApp({
+      env: { BATCH_POLL_MS: '50', WEBHOOK_POLL_MS: '50', OUTBOUND_ALLOW: receiver.hostPort, ...billingOn, ...batchKeys },
+      operatorFile: () => batchFile(upstream.url, `${mock.url}/v1`),
+    })
+    await credit(app.orgId, 1000)
     await app.call('PUT', '/me/org/data-retention', { days: 7 }, { cookie: await app.signIn() })
     openai = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: app.key, maxRetries: 0 })
     anthropic = new Anthropic({ baseURL: app.baseUrl, apiKey: app.key, maxRetries: 0 })
@@ -51,8 +64,12 @@ describe('batches', () => {
   })
   afterAll(async () => {
     await app?.stop()
-    await upstream?.close()
+    await Promise.all([upstream?.close(), receiver?.close(), mock?.stop()])
   })
+  let grants = 0
+  const credit = (orgId: number, inr: number) =>
+    app.gateway.app.operator.credits.give({ orgId, reason: 'grant', amountUinr: uinrFromInr(inr), ref: `grant ${++grants}` })
+  const balance = async (orgId = app.orgId) => (await app.gateway.app.operator.credits.show(orgId, 1)).balanceUinr
 
   const upload = (lines: readonly object[] | string, client = openai) =>
     client.files.create({ file: new File([typeof lines === 'string' ? lines : jsonl(lines)], 'secret name.jsonl'), purpose: 'batch' })
@@ -69,7 +86,7 @@ describe('batches', () => {
   const heldOf = async (id: string): Promise<Record<string, bigint>> =>
     Object.fromEntries((await app.db.many(holds, id)).map(({ scope, amount }) => [scope, amount]))
 
-  test('a batch of the OpenAI SDK is held, goes through, and costs what its answers cost at batch prices, once', async () => {
+  test('CLOUD-09: a batch of the OpenAI SDK is held, goes through, and costs what its answers cost at batch prices, once', async () => {
     await app.setBudget('org', app.orgId, 100)
     const batch = await begin(linesOf(3))
     expect(batch).toMatchObject({ object: 'batch', status: 'in_progress', output_file_id: null, request_counts: { total: 3, completed: 0, failed: 0 } })
@@ -103,7 +120,7 @@ describe('batches', () => {
     await app.setBudget('org', app.orgId, null)
   })
 
-  test('a batch of the Anthropic SDK goes through while it arrives, has the prices of the catalog, and can be deleted', async () => {
+  test('CLOUD-09: a batch of the Anthropic SDK goes through while it arrives, has the prices of the catalog, and can be deleted', async () => {
     const requests = ['a', 'b'].map(custom_id => ({
       custom_id,
       params: { model: 'claude-batch', max_tokens: 30, messages: [{ role: 'user' as const, content: 'Hello' }] },
@@ -156,7 +173,7 @@ describe('batches', () => {
     await ended(small.id, client)
   })
 
-  test('another organisation and another agent get 404, and lists show only what the caller may see', async () => {
+  test('CLOUD-09: another organisation and another agent get 404, and a revoke cancels at the provider and charges what was done', async () => {
     const other = await app.otherOrg('Elsewhere')
     const agent = await app.newAgent('batcher')
     const sibling = await app.newAgent('sibling')
@@ -248,6 +265,59 @@ describe('batches', () => {
     await ended(batch.id)
     const kept = (await app.dump()) + app.logLines.join('\n')
     for (const said of ['the-secret-words', 'somebody-secret', 'secret name', 'line-0']) expect(kept).not.toContain(said)
+  })
+
+  test('the prepaid balance holds a batch and pays what it came to, and an empty balance refuses it', async () => {
+    const before = await balance()
+    const batch = await begin(linesOf(3))
+    expect((await heldOf(batch.id))['org']).toBeGreaterThan(0n)
+    expect(await balance()).toBe(before)
+    upstream.finish()
+    await ended(batch.id)
+    expect(await balance()).toBe(before - worthOf('gpt-batch', upstream.totals))
+    const poor = await app.otherOrg('Poor')
+    await credit(poor.orgId, 0.0001)
+    await app.call('PUT', '/me/org/data-retention', { days: 7 }, { cookie: await app.signIn(poor.userId, poor.orgId) })
+    const client = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: poor.key, maxRetries: 0 })
+    await expect(begin(linesOf(3), client)).rejects.toMatchObject({ status: 402 })
+  })
+
+  test('a batch on an own key runs on that key, counts in budgets and costs nothing, and its end is an event', async () => {
+    const cookie = await app.signIn()
+    expect((await app.call('PUT', '/me/byok/oai', { key: 'own-key-0123456789', always_use: true }, { cookie })).status).toBe(200)
+    expect(
+      (await app.call('POST', '/me/webhooks', { url: `${receiver.url}/batches`, event_types: ['batch.completed', 'batch.failed'] }, { cookie })).status,
+    ).toBe(201)
+    const before = await balance()
+    const from = upstream.requests.length
+    const batch = await begin(linesOf(2))
+    upstream.finish()
+    await ended(batch.id)
+    expect(new Set(upstream.requests.slice(from).map(({ credential }) => credential))).toEqual(new Set(['Bearer own-key-0123456789']))
+    expect(await app.db.many(events, batch.id)).toMatchObject([{ value: worthOf('gpt-batch', upstream.totals), cost: 0n }])
+    expect(await balance()).toBe(before)
+    await app.call('DELETE', '/me/byok/oai', undefined, { cookie })
+    const failed = await begin(linesOf(1))
+    upstream.finish(0)
+    await ended(failed.id)
+    await until(() => receiver.received.length >= 2)
+    expect(receiver.received.map(({ event, json: { data } }) => [event, data.batch_id, data.completed, data.failed])).toEqual([
+      ['batch.completed', batch.id, 2, 0],
+      ['batch.failed', failed.id, 0, 1],
+    ])
+  })
+
+  test('an independent simulation of the batch API of OpenAI understands what Brigade sends', async () => {
+    const file = await upload(['x', 'y'].map(id => chatLine(id, { model: 'second-batch' })))
+    const batch = await openai.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' })
+    const done = await ended(batch.id)
+    expect(done.request_counts).toEqual({ total: 2, completed: 2, failed: 0 })
+    const results = (await (await openai.files.content(done.output_file_id ?? '')).text()).trim().split('\n')
+    expect(results.map(line => JSON.parse(line)).map(({ custom_id, response }) => [custom_id, response.body.choices[0].message.content])).toEqual([
+      ['x', 'Mock batch completion'],
+      ['y', 'Mock batch completion'],
+    ])
+    expect(await app.db.many(events, batch.id)).toHaveLength(1)
   })
 
   test('an organisation without a data-retention window has no batches', async () => {
