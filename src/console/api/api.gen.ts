@@ -20,7 +20,7 @@ export interface Operations {
   }
   /** Single calls, newest first, without content. Failed calls are included, with their status and zero tokens. */
   activityEvents: {
-    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
+    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool' | 'batch'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; status?: 'failed'; request_id?: string }
     reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; run_id: string | null })[]; next_before: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** Add an entry to a folder that you may write to, usually a journal. Every entry is a separate object, so entries of concurrent writers are all kept. */
@@ -86,6 +86,16 @@ export interface Operations {
     path: { name: string | number }
     body: { arguments?: Record<string, unknown> }
     reply: { content: { type: string }[]; structuredContent?: unknown; isError?: boolean; _meta: Record<string, unknown> }
+  }
+  /** Ends a batch. Requests that are done are charged. */
+  cancelBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; object: 'batch'; endpoint: string; status: string; input_file_id: string | null; output_file_id: string | null; error_file_id: string | null; created_at: number; expires_at: number; request_counts: { total: number; completed: number; failed: number } }
+  }
+  /** Ends a batch of messages. Requests that are done are charged. */
+  cancelMessageBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; type: 'message_batch'; processing_status: 'in_progress' | 'canceling' | 'ended'; request_counts: { processing: number; succeeded: number; errored: number; canceled: number; expired: number }; created_at: string; expires_at: string; ended_at: string | null; results_url: string | null }
   }
   /** Changes the fields in the body. Another name, model, steps or readme makes the next version; an edit without effect, and publishing, make no version. */
   changeCollection: {
@@ -199,6 +209,11 @@ export interface Operations {
     body: { metric: 'error_rate' | 'latency_p95'; threshold: number; channel: 'email' | 'webhook'; target?: string | null }
     reply: { id: number; metric: 'error_rate' | 'latency_p95'; threshold: number; channel: 'email' | 'webhook'; target?: string; firing: boolean; firing_since: string | null; last_told_at: string | null; created_at: string; ok: true; webhook_id?: number; secret?: string; note?: string }
   }
+  /** Begins a batch of an uploaded file. The most that it may cost is held until it has ended. */
+  createBatch: {
+    body: { input_file_id: string; endpoint: string; completion_window: '24h'; metadata?: Record<string, string> | null }
+    reply: { id: string; object: 'batch'; endpoint: string; status: string; input_file_id: string | null; output_file_id: string | null; error_file_id: string | null; created_at: number; expires_at: number; request_counts: { total: number; completed: number; failed: number } }
+  }
   /** For an agent with may_delegate, by its own token: makes a child (201), or takes its child of that name again (200), and mints a token for it. A child has no more than its parents. */
   createChildAgent: {
     path: { id: string | number }
@@ -225,6 +240,11 @@ export interface Operations {
   createKey: {
     body: { name?: string | null; expires_days?: number | null; scope?: 'full' | 'inference'; workspace_id?: number | null; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; tpm_limit?: number | null; allowed_tools?: string[] | null; run?: { max_cost_inr?: number | null; max_calls?: number | null; max_minutes?: number | null; max_subagents?: number | null; max_depth?: number | null; required?: boolean; strict?: boolean } | null; tool_rpm?: number | null; tool_daily?: number | null }
     reply: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; tpm_limit: number | null; allowed_tools: string[] | null; run: { max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; max_depth: number | null; required: boolean; strict: boolean } | null; tool_rpm: number | null; tool_daily: number | null; key: string }
+  }
+  /** Begins a batch of messages. The most that it may cost is held until it has ended. */
+  createMessageBatch: {
+    body: { requests: { custom_id: string; params: { model: string; max_tokens: number } }[] }
+    reply: { id: string; type: 'message_batch'; processing_status: 'in_progress' | 'canceling' | 'ended'; request_counts: { processing: number; succeeded: number; errored: number; canceled: number; expired: number }; created_at: string; expires_at: string; ended_at: string | null; results_url: string | null }
   }
   /** Makes a team organisation, owned by the caller. The session stays where it is. */
   createOrg: {
@@ -285,6 +305,16 @@ export interface Operations {
   deleteCollection: {
     path: { id: string | number }
     reply: { ok: true }
+  }
+  /** Deletes a file, at its provider too. */
+  deleteFile: {
+    path: { file_id: string | number }
+    reply: { id: string; object: 'file'; deleted: true }
+  }
+  /** Deletes an ended batch of messages, with its results at the provider. */
+  deleteMessageBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; type: 'message_batch_deleted' }
   }
   /** Deletes a trust rule and ends the tokens that were issued by it. */
   deleteTrust: {
@@ -352,6 +382,11 @@ export interface Operations {
     path: { id: string | number }
     reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; tpm_limit: number | null; run: { max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; max_depth: number | null; required: boolean; strict: boolean } | null; allowed_tools: string[] | null; tool_rpm: number | null; tool_daily: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
+  /** A batch, as Brigade last saw it at its provider. */
+  getBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; object: 'batch'; endpoint: string; status: string; input_file_id: string | null; output_file_id: string | null; error_file_id: string | null; created_at: number; expires_at: number; request_counts: { total: number; completed: number; failed: number } }
+  }
   /** The chain that is saved for a model. */
   getChain: {
     path: { model: string | number }
@@ -362,6 +397,16 @@ export interface Operations {
     path: { id: string | number }
     query?: { version?: number }
     reply: { id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; versions: { version: number; name: string; model: string; steps: { model: string; provider?: string }[]; created_at: string }[] }
+  }
+  /** A file of a batch. */
+  getFile: {
+    path: { file_id: string | number }
+    reply: { id: string; object: 'file'; bytes: number; created_at: number; expires_at: number; filename: string; purpose: 'batch' | 'batch_output' }
+  }
+  /** A batch of messages, as Brigade last saw it at its provider. */
+  getMessageBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; type: 'message_batch'; processing_status: 'in_progress' | 'canceling' | 'ended'; request_counts: { processing: number; succeeded: number; errored: number; canceled: number; expired: number }; created_at: string; expires_at: string; ended_at: string | null; results_url: string | null }
   }
   /** One model. */
   getModel: {
@@ -481,6 +526,11 @@ export interface Operations {
     path: { slug: string | number }
     reply: { alerts: ({ id: number; metric: 'error_rate' | 'latency_p95'; threshold: number; channel: 'email' | 'webhook'; target?: string; firing: boolean; firing_since: string | null; last_told_at: string | null; created_at: string; heard: boolean })[] }
   }
+  /** Batches that this caller may see, the newest first. */
+  listBatches: {
+    query?: { after?: string; limit?: number }
+    reply: { object: 'list'; data: ({ id: string; object: 'batch'; endpoint: string; status: string; input_file_id: string | null; output_file_id: string | null; error_file_id: string | null; created_at: number; expires_at: number; request_counts: { total: number; completed: number; failed: number } })[]; has_more: boolean }
+  }
   /** The fallback chains of the organisation. */
   listChains: {
     query?: { q?: string; owner?: string; sort?: 'model' | 'updated'; limit?: number; cursor?: string }
@@ -500,6 +550,11 @@ export interface Operations {
   listCustomEndpoints: {
     reply: { endpoints: ({ id: number; slug: string; provider_ref: string; model: string; name: string; base_url: string; upstream_model: string; key_mask: string | null; residency: 'india' | 'global'; checked_at: string; created_at: string; compliance: { pass: boolean; checks: ({ name: 'chat' | 'stream' | 'usage' | 'tools' | 'errors' | 'latency'; required: boolean; pass: boolean; latency_ms: number; detail: string })[] } })[] }
   }
+  /** Files of batches that this caller may see, the newest first. */
+  listFiles: {
+    query?: { after?: string; limit?: number }
+    reply: { object: 'list'; data: ({ id: string; object: 'file'; bytes: number; created_at: number; expires_at: number; filename: string; purpose: 'batch' | 'batch_output' })[]; has_more: boolean }
+  }
   /** The open invitations to the address of the signed-in person. An agent has none. */
   listInvitations: {
     reply: { invitations: ({ id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string; org: { id: number; name: string; kind: 'personal' | 'team' }; invited_by: string })[] }
@@ -518,6 +573,11 @@ export interface Operations {
   listMembers: {
     query?: { limit?: number; cursor?: string; q?: string; state?: 'active' | 'invited'; role?: 'member' | 'admin' | 'owner'; sort?: 'created' | 'name' | 'email' }
     reply: { members: ({ id: number; uid: number; email: string; name: string | null; role: 'member' | 'admin' | 'owner'; capabilities: ('usage:org:view' | 'cost:org:view' | 'audit:view')[]; monthly_budget_inr: number | null; spend_month_inr: number | null })[]; pending: ({ id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+  }
+  /** Batches of messages that this caller may see, the newest first. */
+  listMessageBatches: {
+    query?: { after_id?: string; limit?: number }
+    reply: { data: ({ id: string; type: 'message_batch'; processing_status: 'in_progress' | 'canceling' | 'ended'; request_counts: { processing: number; succeeded: number; errored: number; canceled: number; expired: number }; created_at: string; expires_at: string; ended_at: string | null; results_url: string | null })[]; has_more: boolean }
   }
   /** Models with prices, residency, capabilities and routes. With a credential: those that it may use, and those on own keys as provider/model-id. */
   listModels: {
@@ -1202,6 +1262,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   budgetZone: 'GET /me/budgets/time-zone',
   budgets: 'GET /v1/me/budgets',
   callTool: 'POST /v1/tools/{name}/call',
+  cancelBatch: 'POST /v1/batches/{batch_id}/cancel',
+  cancelMessageBatch: 'POST /v1/messages/batches/{batch_id}/cancel',
   changeCollection: 'PATCH /me/collections/{id}',
   changeCustomEndpoint: 'PATCH /me/endpoints/{id}',
   changeKey: 'PATCH /me/keys/{id}',
@@ -1222,11 +1284,13 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   createAgent: 'POST /v1/me/agents',
   createAgentConsole: 'POST /me/agents',
   createAlert: 'POST /me/collections/{slug}/alerts',
+  createBatch: 'POST /v1/batches',
   createChildAgent: 'POST /v1/me/agents/{id}/children',
   createChildByPerson: 'POST /me/agents/{id}/children',
   createCollection: 'POST /me/collections',
   createCustomEndpoint: 'POST /me/endpoints',
   createKey: 'POST /me/keys',
+  createMessageBatch: 'POST /v1/messages/batches',
   createOrg: 'POST /me/orgs',
   createPaymentOrder: 'POST /me/billing/orders',
   createShare: 'POST /v1/me/memory/shares',
@@ -1239,6 +1303,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   deleteAlert: 'DELETE /me/collections/{slug}/alerts/{id}',
   deleteChain: 'DELETE /me/routing/{model}',
   deleteCollection: 'DELETE /me/collections/{id}',
+  deleteFile: 'DELETE /v1/files/{file_id}',
+  deleteMessageBatch: 'DELETE /v1/messages/batches/{batch_id}',
   deleteTrust: 'DELETE /me/agent-trust/{id}',
   deleteWebhook: 'DELETE /me/webhooks/{id}',
   dpia: 'GET /v1/org/dpia',
@@ -1252,8 +1318,11 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   generateImages: 'POST /v1/images/generations',
   getAgent: 'GET /v1/me/agents/{id}',
   getAgentConsole: 'GET /me/agents/{id}',
+  getBatch: 'GET /v1/batches/{batch_id}',
   getChain: 'GET /me/routing/{model}',
   getCollection: 'GET /me/collections/{id}',
+  getFile: 'GET /v1/files/{file_id}',
+  getMessageBatch: 'GET /v1/messages/batches/{batch_id}',
   getModel: 'GET /v1/models/{id}',
   getProfile: 'GET /v1/me/profile',
   getPublicCollection: 'GET /v1/collections/{slug}',
@@ -1278,14 +1347,17 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listAgents: 'GET /v1/me/agents',
   listAgentsConsole: 'GET /me/agents',
   listAlerts: 'GET /me/collections/{slug}/alerts',
+  listBatches: 'GET /v1/batches',
   listChains: 'GET /me/routing',
   listCollections: 'GET /me/collections',
   listConsole: 'GET /me/memory/list',
   listCustomEndpoints: 'GET /me/endpoints',
+  listFiles: 'GET /v1/files',
   listInvitations: 'GET /me/invitations',
   listInvoices: 'GET /me/invoices',
   listKeys: 'GET /me/keys',
   listMembers: 'GET /me/members',
+  listMessageBatches: 'GET /v1/messages/batches',
   listModels: 'GET /v1/models',
   listOrgs: 'GET /me/orgs',
   listProviderKeyModels: 'GET /me/byok/{provider}/models',
