@@ -46,6 +46,7 @@ const peers = {
     'gateway/cloud',
   ],
   'gateway/access': ['gateway/orgs', 'gateway/keys', 'gateway/audit', 'agents'],
+  'gateway/batches': ['gateway/catalog', 'gateway/routing', 'gateway/limits', 'gateway/usage', 'gateway/webhooks', 'gateway/inference'],
   'gateway/inference': [
     'gateway/catalog',
     'gateway/cloud',

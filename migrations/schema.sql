@@ -213,6 +213,90 @@ CREATE INDEX audit_log_at ON public.audit_log USING btree (at);
 CREATE INDEX audit_log_by_org ON public.audit_log USING btree (org_id, id);
 CREATE INDEX audit_log_of_tools ON public.audit_log USING btree (org_id, at, id) WHERE (act = ANY (ARRAY['approveTool'::text, 'blockTool'::text, 'noteToolChanges'::text]));
 
+create table batch_files (
+  id text not null,
+  org_id integer not null,
+  user_id integer,
+  key_id integer not null,
+  agent_id integer,
+  ancestor_ids integer[] not null,
+  purpose text not null,
+  bytes bigint not null,
+  lines integer not null,
+  endpoint text not null,
+  model text not null,
+  provider text not null,
+  upstream_model text not null,
+  byok boolean not null,
+  upstream_id text not null,
+  hold_uinr bigint not null,
+  line_uinr bigint not null,
+  line_output_tokens integer not null,
+  price jsonb not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  constraint batch_files_purpose_check CHECK ((purpose = ANY (ARRAY['input'::text, 'output'::text, 'error'::text]))),
+  constraint batch_files_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint batch_files_pkey PRIMARY KEY (id)
+);
+CREATE INDEX batch_files_by_expiry ON public.batch_files USING btree (expires_at);
+CREATE INDEX batch_files_newest ON public.batch_files USING btree (org_id, created_at, id);
+
+create table batches (
+  id text not null,
+  org_id integer not null,
+  user_id integer,
+  key_id integer not null,
+  workspace_id integer,
+  agent_id integer,
+  agent_label text,
+  ancestor_ids integer[] not null,
+  run_id text,
+  run_agent_id integer,
+  format text not null,
+  endpoint text not null,
+  model text not null,
+  provider text not null,
+  dialect text not null,
+  residency text not null,
+  byok boolean not null,
+  debits boolean not null,
+  upstream_id text,
+  input_file_id text,
+  output_file_id text,
+  error_file_id text,
+  status text not null,
+  lines integer not null,
+  completed integer not null default 0,
+  failed integer not null default 0,
+  hold_uinr bigint not null,
+  price jsonb not null,
+  charge jsonb not null,
+  event_id uuid not null,
+  request_id text not null,
+  admitted_at timestamp with time zone not null,
+  began_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  cancel_asked_at timestamp with time zone,
+  cancel_sent_at timestamp with time zone,
+  next_poll_at timestamp with time zone not null,
+  polls integer not null default 0,
+  claimed_by uuid,
+  claimed_until timestamp with time zone,
+  settled_at timestamp with time zone,
+  value_uinr bigint,
+  cost_uinr bigint,
+  constraint batches_format_check CHECK ((format = ANY (ARRAY['openai'::text, 'anthropic'::text]))),
+  constraint batches_hold_uinr_check CHECK ((hold_uinr >= 0)),
+  constraint batches_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint batches_pkey PRIMARY KEY (id),
+  constraint batches_event_id_key UNIQUE (event_id)
+);
+CREATE INDEX batches_newest ON public.batches USING btree (org_id, admitted_at, id);
+CREATE INDEX batches_open ON public.batches USING btree (next_poll_at) WHERE (settled_at IS NULL);
+CREATE INDEX batches_settled ON public.batches USING btree (settled_at) WHERE (settled_at IS NOT NULL);
+
 create table beats (
   process_id bigint not null,
   flush_to bigint not null default 0,
@@ -689,6 +773,17 @@ create table job_runs (
   ran_at timestamp with time zone not null,
   constraint job_runs_pkey PRIMARY KEY (name)
 );
+
+create table lasting_holds (
+  owner text not null,
+  counter_id bigint not null,
+  amount bigint not null,
+  constraint lasting_holds_amount_check CHECK ((amount > 0)),
+  constraint lasting_holds_owner_check CHECK (((length(owner) >= 1) AND (length(owner) <= 100))),
+  constraint lasting_holds_counter_id_fkey FOREIGN KEY (counter_id) REFERENCES counters(id),
+  constraint lasting_holds_pkey PRIMARY KEY (owner, counter_id)
+);
+CREATE INDEX lasting_holds_by_counter ON public.lasting_holds USING btree (counter_id);
 
 create table leases (
   process_id bigint not null,

@@ -85,6 +85,7 @@ import { mcpOf, mcpOfServer } from './edges/mcp.ts'
 import { mcpOfOrg, oauthServices } from './edges/oauth.ts'
 import { type OperatorServices, operatorServices } from './edges/operator.ts'
 import type { AppParts } from './parts.ts'
+import { batchServices } from './routes/batches.ts'
 import { publicDataServices, type StartedCatalog, startCatalog } from './routes/catalog.ts'
 import { imageSettings } from './routes/images.ts'
 import { createRouteState } from './routes/route-state.ts'
@@ -192,7 +193,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   }
   const identities = identitiesOf({ ...deps, ...domains })
   const parts: AppParts = { ...deps, ...domains, catalog, circuits, health, routeObserver: routes.observer, baseUrl, watch, identities }
-  const services = rowServices(parts, bindings, { maintenance: routes.maintenance, diagnose: doctor })
+  const services: Services = rowServices(parts, bindings, { maintenance: routes.maintenance, diagnose: doctor })
   const edge = { ...edgeDeps(deps, domains, services, state), ...bounds, ...watched.edge }
   const mcp = mcpOf(deps, domains, edge, bindings, watched.tools)
   const mcpPaths = {
@@ -202,6 +203,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
   }
   const server = createEdge(bindings, edge, mcpPaths, new ConsoleSite({ isOn: config.CONSOLE }))
   await Promise.all([services.hints.start(), domains.jobs.start()])
+  const stopBatches = services.startBatches()
   return {
     ...domains,
     server,
@@ -238,6 +240,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
       state.isDraining = true
       await drain(deps, domains.inflight, server, mcp, services.hints)
       await services.monitor.stop()
+      await stopBatches()
       await routes.stop()
       await deps.stopSandbox()
       await domains.stop()
@@ -261,7 +264,10 @@ function outboundOf({ config, lookup }: AppDeps, turns: StreamTurns): Outbound {
   })
 }
 
-function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: OperatorParts): AllServices {
+/** The services of rows, and what else is started with them. */
+type Services = AllServices & { startBatches(): () => Promise<void> }
+
+function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: OperatorParts): Services {
   const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, orgs, catalog, circuits, health } = parts
   const people = orgServices(parts)
   const byok = createByok(parts)
@@ -302,6 +308,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
   }
   return {
     ...people,
+    ...batchServices(parts, inference),
     ...createAccess({ ...parts, invitations: people.invitations }),
     ...profileServices(parts),
     ...keyServices(parts),

@@ -146,15 +146,23 @@ export interface FormFile {
   readonly bytes: Buffer
 }
 
+/** A body that its handler reads while it arrives, once. No part of it is kept for the handler. */
+export interface BodyStream {
+  readonly contentType: string
+  /** The bytes as they arrive. Rejects with `payload_too_large` and similar refusals, and when the client leaves. */
+  readonly pieces: AsyncIterable<Buffer>
+}
+
 /**
  * How the body is read:
  * - 'json': parsed and validated.
  * - 'raw': bytes as they arrived. A schema describes a form, for the docs only.
  * - 'inference': bytes, with a schema for the docs only.
  * - 'multipart': a Form, with a schema for the docs only.
+ * - 'stream': a BodyStream, with a schema for the docs only. It needs a `bodyLimitBytes`.
  * - 'form': application/x-www-form-urlencoded, validated. A name that occurs twice is a list. An empty value counts as absent.
  */
-export type BodyKind = 'json' | 'raw' | 'inference' | 'multipart' | 'form'
+export type BodyKind = 'json' | 'raw' | 'inference' | 'multipart' | 'stream' | 'form'
 
 export interface InputSpec {
   readonly path?: Shape
@@ -171,8 +179,14 @@ export interface Input<I extends InputSpec> {
   readonly path: Parsed<I['path']>
   readonly query: Parsed<I['query']>
   readonly headers: Parsed<I['headers']>
-  /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart'. */
-  readonly body: I['bodyKind'] extends 'raw' | 'inference' ? Buffer : I['bodyKind'] extends 'multipart' ? Form : Parsed<I['body']>
+  /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart', a BodyStream for 'stream'. */
+  readonly body: I['bodyKind'] extends 'raw' | 'inference'
+    ? Buffer
+    : I['bodyKind'] extends 'multipart'
+      ? Form
+      : I['bodyKind'] extends 'stream'
+        ? BodyStream
+        : Parsed<I['body']>
 }
 
 /** The type of principal that a row of this auth kind gives to its handler. */

@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type RunningGateway, startGateway } from '../../src/composition/serve.ts'
+import { checkBatchInvariants } from '../../src/gateway/batches/create-batches.ts'
 import { checkBillingInvariants } from '../../src/gateway/billing/invariants.ts'
 import type { Scope } from '../../src/gateway/limits/engine/counters/counter-state.ts'
 import { checkInvariants } from '../../src/gateway/limits/invariants.ts'
@@ -258,7 +259,8 @@ export async function startApp(options: TestOptions = {}): Promise<TestApp> {
     dump: () => dumpTables(database.db),
     async stop() {
       await app.limits.flushNow()
-      const violations = [...(await checkInvariants(database.db)), ...(await checkBillingInvariants(database.db))]
+      const { db } = database
+      const violations = [...(await checkInvariants(db)), ...(await checkBillingInvariants(db)), ...(await checkBatchInvariants(db))]
       await gateway.stop()
       await Promise.all([alpha.close(), beta.close(), indus.close(), others?.close(), database.dispose()])
       rmSync(dataDir, { recursive: true, force: true })

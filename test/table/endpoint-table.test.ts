@@ -109,7 +109,12 @@ describe('the endpoint table', () => {
 
   test('ERR-02 malformed JSON is 400 bad_request on every row that takes JSON', async () => {
     for (const binding of bindings.filter(
-      each => each.auth === 'key' && each.row.input.body !== undefined && !['raw', 'multipart', 'form'].includes(each.row.input.bodyKind ?? 'json'),
+      each =>
+        each.auth === 'key' &&
+        each.row.input.body !== undefined &&
+        !['raw', 'multipart', 'form'].includes(each.row.input.bodyKind ?? 'json') &&
+        // A form that is streamed.
+        each.at !== 'POST /v1/files',
     )) {
       const { method, path } = parts(binding.at)
       const token = binding.access.agentOnly ? agentToken : app.key

@@ -21,6 +21,13 @@ const others: Readonly<Record<string, string>> = {
   'POST /oauth/introspect': 'the form of OAuth',
   'POST /oauth/revoke': 'the form of OAuth',
   'POST /me/agents/{id}/tools': 'changes nothing',
+  'POST /v1/files': 'the form of OpenAI',
+  'DELETE /v1/files/{file_id}': 'the form of OpenAI',
+  'POST /v1/batches': 'the form of OpenAI',
+  'POST /v1/batches/{batch_id}/cancel': 'the form of OpenAI',
+  'POST /v1/messages/batches': 'the form of Anthropic',
+  'POST /v1/messages/batches/{batch_id}/cancel': 'the form of Anthropic',
+  'DELETE /v1/messages/batches/{batch_id}': 'the form of Anthropic',
   'POST /v1/tools/{name}/call': 'the result of the tool is the answer',
   'POST /v1/tool-servers/{slug}/prompts/{name}': 'changes nothing',
 }

@@ -27,6 +27,9 @@ export interface RoutePrice {
   readonly uinrPerMillionSearches?: bigint
   /** True when the provider chooses the quality of a picture that the request leaves open. Such a provider also charges for pictures in the request. */
   readonly picksQuality?: true
+  /** Prices of the tokens of a batch. When one is left out, it is half of the price of a call. */
+  readonly batchInputUinrPerMtok?: bigint
+  readonly batchOutputUinrPerMtok?: bigint
   /** Prices of calls with long prompts, by rising length. Each tier replaces all prices above. When it is left out, the length of a prompt changes no price. */
   readonly tiers?: readonly PriceTier[]
   /** The source of the price and its date, for people to read. They are not a quote. */

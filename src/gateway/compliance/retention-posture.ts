@@ -102,6 +102,12 @@ export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: Ke
       kept: forGood,
     },
     {
+      what: 'batches',
+      stored:
+        'Of batches and their files: ids, here and at the provider, counts, sizes, prices, amounts, times, and the ids of organisation, person, key and agent. Never requests or answers: these go through to the provider, which keeps them until the file expires.',
+      kept: 'Batches for 30 days after their end; files until somebody deletes them, at most 30 days, and no longer than the data-retention window.',
+    },
+    {
       what: 'journals',
       stored: 'Usage records and budgets on their way into the database, on the disk of each process. Never content.',
       kept: `${Math.ceil(journalMs / 60_000)} minutes after they are in the database; records that it refused, until the operator has dealt with them.`,

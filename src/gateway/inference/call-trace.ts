@@ -25,8 +25,9 @@ const operations: Readonly<Record<UsageKind, { readonly name: string; readonly o
   speech: { name: 'generate_content', outputType: 'speech' },
   rerank: { name: 'rerank' },
   moderation: { name: 'moderation' },
-  // Calls of tools do not pass through the pipeline.
+  // Calls of tools and batches do not pass through the pipeline.
   tool: { name: 'execute_tool' },
+  batch: { name: 'batch' },
 }
 
 /** Names of the conventions for providers that have another id in the catalog. */

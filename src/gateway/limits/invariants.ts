@@ -9,7 +9,7 @@ import { violationsOfRunCounters, violationsOfRunSums } from './runs/run-counter
 /**
  * Checks the invariants in the database. Returns one sentence for each broken invariant, and an empty list when all are met.
  *
- * The leased amount of a counter is the sum of its leases. The spend of a scope in a month is the value of its events; for an agent it is at
+ * The leased amount of a counter is the sum of its leases and lasting holds. The spend of a scope in a month is the value of its events; for an agent it is at
  * least that, because its children count in it. The prepaid balance is the sum of the ledger. A mark of a budget fires once a period. What the period of a budget
  * has spent is in the months of its scope too. The active
  * children of an agent together have at most the agent's budget. A closed process leases nothing. Concurrent calls are never spent. A debit is
@@ -20,7 +20,8 @@ import { violationsOfRunCounters, violationsOfRunSums } from './runs/run-counter
  */
 export async function checkInvariants(db: Queryable): Promise<string[]> {
   const found: string[] = []
-  for (const row of await db.many(violationsOfLeases)) found.push(`Counter ${row.counterId} has ${row.leased} leased, its leases sum to ${row.sum}.`)
+  for (const row of await db.many(violationsOfLeases))
+    found.push(`Counter ${row.counterId} has ${row.leased} leased, its leases and lasting holds sum to ${row.sum}.`)
   for (const row of await db.many(violationsOfSpend))
     found.push(`Counter ${row.counterId} (${row.scope}) has ${row.spent} spent, its events sum to ${row.sum}.`)
   for (const row of await db.many(violationsOfPeriods))

@@ -79,6 +79,8 @@ export interface Provider {
    * engine of this plugin is free. `unpriced` means that the cost is unknown. When it is left out, there is no cost.
    */
   readonly files?: 'file-parser' | 'unpriced'
+  /** True when it takes batches of requests in the format of its dialect. */
+  readonly batches?: true
   /** The path of its list of models, relative to `baseUrl`. The default is `models`. Null means that there is no list. */
   readonly modelsPath?: string | null
   /** The path of a GET, relative to `baseUrl`, that succeeds only with a valid key. It is set for providers whose list of models needs no key. */

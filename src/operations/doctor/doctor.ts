@@ -1,5 +1,6 @@
 import type { SigningKeys } from '../../agents/tokens/signing-keys.ts'
 import type { OperatorServices } from '../../composition/edges/operator.ts'
+import { checkBatchInvariants } from '../../gateway/batches/create-batches.ts'
 import type { Catalog } from '../../gateway/catalog/catalog.ts'
 import type { Identities } from '../../gateway/cloud/identities.ts'
 import type { AttestationKeys } from '../../gateway/compliance/attestation/attestation-keys.ts'
@@ -137,7 +138,7 @@ async function attestationKey({ attestationKeys }: DoctorDeps): Promise<Finding[
 }
 
 async function money({ db }: DoctorDeps): Promise<Finding[]> {
-  const violations = await checkInvariants(db)
+  const violations = [...(await checkInvariants(db)), ...(await checkBatchInvariants(db))]
   if (violations.length === 0) return [{ what: 'money', state: 'ok', detail: 'leases, spend and ledger add up' }]
   return violations.map(detail => ({ what: 'money', state: 'wrong' as const, detail }))
 }

@@ -5,6 +5,7 @@
  */
 import { lookup as dnsLookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
+import type { Readable } from 'node:stream'
 import { Agent, type Dispatcher } from 'undici'
 import { systemClock } from '../clock.ts'
 import type { CancelSignal } from '../loop/cancellation.ts'
@@ -16,7 +17,7 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: Buffer | string | undefined
+  readonly body?: Buffer | string | Readable | undefined
   readonly signal?: CancelSignal
   /** Override the timeouts of the client. */
   readonly headersTimeoutMs?: number | undefined

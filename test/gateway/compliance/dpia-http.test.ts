@@ -40,8 +40,9 @@ const keptIn = new Map(
     mail: 'emails',
     webhooks: 'webhook_endpoints webhook_events webhook_deliveries',
     billing: 'billing_accounts billing_addresses ledger payments payment_orders payment_returns invoices invoice_series promo_codes promo_redemptions',
+    batches: 'batches batch_files',
     journals: 'parked_records',
-    none: `attestation_keys beats canary_use circuit_outages collection_canaries collection_checks collection_health control_log counters job_runs leases org_limits price_feeds
+    none: `attestation_keys beats canary_use circuit_outages collection_canaries collection_checks collection_health control_log counters job_runs lasting_holds leases org_limits price_feeds
       processes route_maintenance schema_migrations signing_keys usage_retention`,
   }).flatMap(([place, tables]) => tables.split(/\s+/).map((table): [string, string] => [table, place])),
 )

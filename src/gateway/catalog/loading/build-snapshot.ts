@@ -41,6 +41,7 @@ export function toProvider(entry: ProviderEntry, config: Config): Provider {
     ...(entry.forwards === undefined ? {} : { forwards: entry.forwards }),
     ...(entry.fields === undefined ? {} : { fields: new Set(entry.fields) }),
     ...(entry.files === undefined ? {} : { files: entry.files }),
+    ...(entry.batches === true ? { batches: true } : {}),
     ...(entry.image_style === undefined ? {} : { imageStyle: entry.image_style }),
     ...(entry.rerank_style === undefined ? {} : { rerankStyle: entry.rerank_style }),
     ...(entry.rerank_path === undefined ? {} : { rerankPath: entry.rerank_path }),
@@ -206,6 +207,8 @@ type TokenPrices = Pick<
   | 'cache_write_inr_per_mtok'
   | 'cache_write_hour_inr_per_mtok'
   | 'audio_input_inr_per_mtok'
+  | 'batch_input_inr_per_mtok'
+  | 'batch_output_inr_per_mtok'
 >
 
 /** Returns the prices of tokens other than input. */
@@ -217,13 +220,21 @@ function tokenPrices(entry: TokenPrices) {
     cacheWriteUinrPerMtok: entry.cache_write_inr_per_mtok === undefined ? null : uinrFromInr(entry.cache_write_inr_per_mtok),
     ...(long === null ? {} : { cacheWriteLongUinrPerMtok: uinrFromInr(long) }),
     ...(entry.audio_input_inr_per_mtok === undefined ? {} : { audioInputUinrPerMtok: uinrFromInr(entry.audio_input_inr_per_mtok) }),
+    ...(entry.batch_input_inr_per_mtok === undefined ? {} : { batchInputUinrPerMtok: uinrFromInr(entry.batch_input_inr_per_mtok) }),
+    ...(entry.batch_output_inr_per_mtok === undefined ? {} : { batchOutputUinrPerMtok: uinrFromInr(entry.batch_output_inr_per_mtok) }),
   }
 }
 
 /** Returns the price with its tiers. Everything that is not a price of tokens is the same in each. */
 function withTiers(price: RoutePrice, { tiers = [] }: RouteEntry): RoutePrice {
   if (tiers.length === 0) return price
-  const { cacheWriteLongUinrPerMtok: _long, audioInputUinrPerMtok: _audio, ...shared } = price
+  const {
+    cacheWriteLongUinrPerMtok: _long,
+    audioInputUinrPerMtok: _audio,
+    batchInputUinrPerMtok: _batchInput,
+    batchOutputUinrPerMtok: _batchOutput,
+    ...shared
+  } = price
   return {
     ...price,
     tiers: tiers.map(tier => ({

@@ -133,6 +133,7 @@ export const providerEntry = z.strictObject({
     .array(z.enum(['no-stream-usage', 'system-as-user', 'max-completion-tokens', 'cache-control', 'echo-reasoning', 'limit-excludes-thinking']))
     .optional()
     .describe('Small deviations from the dialect.'),
+  batches: z.boolean().optional().describe('It takes batches of requests in the format of its dialect, openai, openai-responses or anthropic. Default: false.'),
   cache_ttl_seconds: cacheTtl
     .optional()
     .describe('How long it keeps the beginning of a prompt in its cache. A conversation stays on its route for that time after each call. Default: 300.'),
@@ -153,6 +154,8 @@ const tokenPrices = {
     .optional()
     .describe('₹ per million input tokens that are written to the cache for an hour. Default: twice the input price where cache_write_inr_per_mtok is given.'),
   audio_input_inr_per_mtok: inr.optional().describe('₹ per million input tokens that are sound. Absent: a prompt with sound is not taken on the platform key.'),
+  batch_input_inr_per_mtok: inr.optional().describe('₹ per million input tokens of a batch. Default: half of the input price.'),
+  batch_output_inr_per_mtok: inr.optional().describe('₹ per million output tokens of a batch. Default: half of the output price.'),
 }
 
 const priceTier = z.strictObject({

@@ -20,9 +20,9 @@ export class ClientGoneError extends Error {
 
 /**
  * Checks a body before its first byte is read: its encoding, its announced length, and whether there is room for it. Sends `100 Continue` to a client that
- * waits for it. Returns null or the refusal: `unsupported_media_type`, `payload_too_large`, `bodies_refused`.
+ * waits for it. `upload` is null for a body that is not kept. Returns null or the refusal: `unsupported_media_type`, `payload_too_large`, `bodies_refused`.
  */
-export function admitBody(request: IncomingMessage, response: ServerResponse, limitBytes: number, upload: Upload): GatewayError | null {
+export function admitBody(request: IncomingMessage, response: ServerResponse, limitBytes: number, upload: Upload | null): GatewayError | null {
   const { headers } = request
   const encoding = headers['content-encoding']
   if (encoding !== undefined && !isNoEncoding(encoding))
@@ -31,7 +31,7 @@ export function admitBody(request: IncomingMessage, response: ServerResponse, li
   if (announced !== undefined) {
     const bytes = Number(announced)
     if (bytes > limitBytes) return tooLarge(limitBytes)
-    const refused = upload.announce(bytes)
+    const refused = upload?.announce(bytes) ?? null
     if (refused !== null) return refused
   }
   if (expectsContinue(request)) sendContinue(request, response)

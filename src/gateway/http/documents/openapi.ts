@@ -87,8 +87,8 @@ function canStream({ body, query }: InputSpec): boolean {
 /** Returns the schema of the body: JSON, any text, or a form of one of the gateway's own pages (raw, with a schema). */
 function requestBody({ body, bodyKind }: InputSpec): Json | undefined {
   if (body !== undefined) {
-    const media =
-      bodyKind === 'raw' || bodyKind === 'form' ? 'application/x-www-form-urlencoded' : bodyKind === 'multipart' ? 'multipart/form-data' : 'application/json'
+    const isForm = bodyKind === 'multipart' || (bodyKind === 'stream' && body instanceof z.ZodObject && 'file' in body.shape)
+    const media = bodyKind === 'raw' || bodyKind === 'form' ? 'application/x-www-form-urlencoded' : isForm ? 'multipart/form-data' : 'application/json'
     const { examples, ...schema } = schemaOf(body, 'input')
     const [example] = Array.isArray(examples) ? examples : []
     return { required: true, content: { [media]: { schema, ...(example === undefined ? {} : { example }) } } }

@@ -21,6 +21,8 @@ import { sessionEndpoints } from '../../access/own-sessions/session-endpoints.ts
 import { invitationEndpoints } from '../../access/pages/invitation-endpoints.ts'
 import { signInEndpoints } from '../../access/sign-in/sign-in-endpoints.ts'
 import { auditEndpoints } from '../../audit/audit-endpoints.ts'
+import { batchEndpoints } from '../../batches/endpoints/batch-endpoints.ts'
+import { fileEndpoints } from '../../batches/endpoints/file-endpoints.ts'
 import { billingEndpoints } from '../../billing/billing-endpoints.ts'
 import { invoiceEndpoints } from '../../billing/invoices/invoice-endpoints.ts'
 import { paymentEndpoints } from '../../billing/payments/payment-endpoints.ts'
@@ -79,6 +81,8 @@ export const endpointTable = {
   ...imageEndpoints,
   ...audioEndpoints,
   ...scoreEndpoints,
+  ...fileEndpoints,
+  ...batchEndpoints,
   ...catalogEndpoints,
   ...geminiModelEndpoints,
   ...modelStatsEndpoints,

@@ -11,6 +11,7 @@ import type { Upload } from '../bodies/body-room.ts'
 import { readForm } from '../bodies/multipart.ts'
 import { skipBody } from '../bodies/pieces.ts'
 import { ClientGoneError, checkJsonType, readBody, textBytes } from '../bodies/request-body.ts'
+import { streamedBody } from '../bodies/streamed-body.ts'
 import { actOf, authenticate, ownersOf, type RowRequest, refusalOfUnknown } from '../callers/caller.ts'
 import type { Binding, EdgeDeps } from '../edge.ts'
 import type { EndedRequest } from '../edge-watch.ts'
@@ -241,6 +242,7 @@ function readInput(
   if (spec.bodyKind === 'inference')
     return readInference(row, params, query, { request, response, upload }, spec.bodyLimitBytes ?? deps.inferenceBodyLimitBytes)
   const parse = (body: unknown): ParsedInput => inputOf(row, params, query, request, body)
+  if (spec.bodyKind === 'stream') return Promise.resolve(parse(streamedBody(request, response, spec.bodyLimitBytes ?? deps.bodyLimitBytes)))
   if (spec.bodyKind === 'multipart') return readForm(request, response, deps.formLimits, upload).then(parse)
   const limitBytes = spec.bodyLimitBytes ?? deps.bodyLimitBytes
   const isJson = spec.bodyKind !== 'raw' && spec.bodyKind !== 'form'

@@ -7,7 +7,7 @@ export interface RawInput {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | string[] | undefined>>
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>
-  /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart', otherwise a parsed JSON value or form. */
+  /** Bytes for bodyKind 'raw' and 'inference', a Form for 'multipart', a BodyStream for 'stream', otherwise a parsed JSON value or form. */
   readonly body?: unknown
 }
 

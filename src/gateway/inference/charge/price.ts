@@ -1,5 +1,5 @@
 /** What tokens and pictures cost on a route: the one place where a charge is computed from usage. The meter and every hold ask it. */
-import { priceUnits } from '../../../platform/values/money.ts'
+import { type PricedUnits, priceUnits } from '../../../platform/values/money.ts'
 import type { RoutePrice } from '../../catalog/model.ts'
 import { bytesPerToken, type MediaUsage, type TokenUsage } from '../../wire/usage.ts'
 
@@ -27,7 +27,14 @@ function tierOf(price: RoutePrice, promptTokens: number): RoutePrice {
  */
 const heldTierOf = (price: RoutePrice, promptTokens: number): RoutePrice => (price.tiers === undefined ? price : tierOf(price, promptTokens * bytesPerToken))
 
-function priceAt(price: RoutePrice, tokens: TokenUsage): bigint {
+const priceAt = (price: RoutePrice, tokens: TokenUsage): bigint => priceUnits(partsAt(price, tokens))
+
+/**
+ * Returns the parts of the price of usage before they are rounded. The replies of a batch are added up before their sum is rounded once.
+ */
+export const partsOf = (price: RoutePrice, tokens: TokenUsage): readonly PricedUnits[] => partsAt(tierOf(price, tokens.promptTokens), tokens)
+
+function partsAt(price: RoutePrice, tokens: TokenUsage): readonly PricedUnits[] {
   // Sound has one price, whether it is read from a cache or not.
   const audio = price.audioInputUinrPerMtok === undefined ? 0 : Math.min(tokens.audioTokens ?? 0, tokens.promptTokens)
   const textTokens = tokens.promptTokens - audio
@@ -53,7 +60,7 @@ function priceAt(price: RoutePrice, tokens: TokenUsage): bigint {
     if (media.searches !== undefined) parts.push({ units: media.searches, uinrPerMtok: price.uinrPerMillionSearches ?? 0n })
     parts.push({ units: media.audioSeconds + media.characters, uinrPerMtok: price.inputUinrPerMtok })
   }
-  return priceUnits(parts)
+  return parts
 }
 
 const hasWritePrice = ({ cacheWriteUinrPerMtok, cacheWriteLongUinrPerMtok }: RoutePrice): boolean =>

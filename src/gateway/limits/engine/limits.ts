@@ -6,6 +6,7 @@ import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { BudgetCache } from '../budgets/budget-cache.ts'
 import { type BudgetStatus, Budgets, capChanged, parseCapRef } from '../budgets/budgets.ts'
 import { BudgetCalendar } from '../budgets/periods/zones.ts'
+import { LastingHolds } from '../holds/lasting-holds.ts'
 import { type FlushTools, inOrder } from '../journal/flush-batch.ts'
 import { type AmountsById, type Flushed, type FlushPort, FlushWork, type SpentScope } from '../journal/flush-work.ts'
 import { Flusher } from '../journal/flusher.ts'
@@ -62,6 +63,8 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
   /** The dead processes and parked records, for the operator. */
   readonly recovery: Recovery
   readonly parkedRecords: ParkedRecords<E>
+  /** The holds of work that a provider does for hours. */
+  readonly lasting: LastingHolds<E>
   readonly #options: LimitsOptions<E>
   readonly #folder: string
   readonly #registry: ProcessRegistry
@@ -151,6 +154,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
     const isReadableHere = (processId: bigint): Promise<boolean> => isReadable<E>(folder, processId, options.codec ?? null)
     this.recovery = new Recovery({ db, folder, silentMs, isReadable: isReadableHere, ...(options.onGivenUp ? { onGivenUp: options.onGivenUp } : {}) })
     this.parkedRecords = new ParkedRecords<E>(tools)
+    this.lasting = this.#makeLasting(tools, silentMs)
     this.janitor = { runOnce: () => this.#adopt(silentMs) }
   }
 
@@ -302,6 +306,23 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       this.#registry.id,
       this.#newJournal(),
     )
+  }
+
+  #makeLasting(tools: FlushTools<E>, silentMs: number): LastingHolds<E> {
+    const { db, clock, config } = this.#options
+    return new LastingHolds<E>({
+      db,
+      clock,
+      tools,
+      processId: () => this.#registry.id,
+      nowMs: tools.nowMs,
+      silentMs,
+      recallWaitMs: config.RECALL_WAIT_MS,
+      channel: newsChannel,
+      bind: request => this.#bindings.load(request, tools.nowMs(), null, null),
+      ensure: counters => this.#acquirer.ensure(counters),
+      giveBack: counters => this.#giveBack(counters),
+    })
   }
 
   #newJournal(): Journal<E> {

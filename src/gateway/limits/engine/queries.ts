@@ -440,8 +440,9 @@ export const listPeriodSpend = statement<
 
 export const violationsOfLeases = statement<[], { counterId: bigint; leased: bigint; sum: bigint }>(
   'limits.violations_of_leases',
-  `select c.id as "counterId", c.leased as "leased", coalesce(sum(l.amount), 0)::bigint as "sum"
-   from counters c left join leases l on l.counter_id = c.id group by c.id, c.leased having c.leased <> coalesce(sum(l.amount), 0)`,
+  `with held as (select counter_id, amount from leases union all select counter_id, amount from lasting_holds)
+   select c.id as "counterId", c.leased as "leased", coalesce(sum(l.amount), 0)::bigint as "sum"
+   from counters c left join held l on l.counter_id = c.id group by c.id, c.leased having c.leased <> coalesce(sum(l.amount), 0)`,
 )
 
 /**

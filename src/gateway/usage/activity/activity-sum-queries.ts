@@ -70,7 +70,7 @@ const callerDays = (where: string): Shape => ({
  * SQL of the single calls that a report reads: at most `$11` of the newest of a span, and of these the ones that match. Its parameters are those of a caller, then
  * the key.
  */
-export const eventRows = `select day, id, at, model, provider, byok, coalesce(agent_id, 0) as agent_id, coalesce(user_id, 0) as user_id,
+export const eventRows = `select day, id, at, kind, model, provider, byok, coalesce(agent_id, 0) as agent_id, coalesce(user_id, 0) as user_id,
        coalesce(key_id, 0) as key_id, ${hourSql} as hour, outcome, status, latency_ms, 1::bigint as requests, (${failedSql})::int::bigint as errors,
        prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, value_uinr, cost_uinr
      from (select * from usage_events where ${ofSpan} order by day desc, id desc limit $11::int) e

@@ -13,7 +13,7 @@ const pageMax = 200
 const pageDefault = 50
 
 const outcomes = ['ok', 'failed', 'client_gone', 'upstream_broke', 'cut', 'interrupted'] as const
-const kinds = ['chat', 'messages', 'responses', 'gemini', 'embeddings', 'image', 'transcription', 'speech', 'rerank', 'moderation', 'tool'] as const
+const kinds = ['chat', 'messages', 'responses', 'gemini', 'embeddings', 'image', 'transcription', 'speech', 'rerank', 'moderation', 'tool', 'batch'] as const
 
 const event = z.object({
   id: z.string(),

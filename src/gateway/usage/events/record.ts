@@ -12,7 +12,19 @@ export type Outcome =
   /** The process died. The outcome is written later, from the journal. */
   | 'interrupted'
 
-export type UsageKind = 'chat' | 'messages' | 'responses' | 'gemini' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'rerank' | 'moderation' | 'tool'
+export type UsageKind =
+  | 'chat'
+  | 'messages'
+  | 'responses'
+  | 'gemini'
+  | 'embeddings'
+  | 'image'
+  | 'transcription'
+  | 'speech'
+  | 'rerank'
+  | 'moderation'
+  | 'tool'
+  | 'batch'
 
 /** The run of a call. */
 export interface RunOfCall {

@@ -131,7 +131,8 @@ function addEvent({ sums, model, latencies }: Group, event: UsageEvent): void {
   sums.cache_write_tokens += tokensOf(event.cacheWriteTokens)
   sums.value_uinr += event.valueUinr
   sums.cost_uinr += event.costUinr
-  const isServed = outcome === 'ok' && status < 400
+  // The hours of a batch say nothing about the speed of a model.
+  const isServed = outcome === 'ok' && status < 400 && event.kind !== 'batch'
   if (isServed) {
     const bucket = latencyBucket(event.latencyMs)
     latencies.set(bucket, (latencies.get(bucket) ?? 0) + 1)

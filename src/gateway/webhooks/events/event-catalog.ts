@@ -128,6 +128,19 @@ const toolChanges = z.object({
     .describe('The first 50 of them, each with `tool`, `change`, `hash` and `approved_hash`.'),
 })
 
+/** Data of a batch that has ended. */
+const endedBatch = z.object({
+  batch_id: z.string(),
+  status: z.string().describe('As the batch shows it: completed, failed, expired, cancelled or ended.'),
+  endpoint: z.string().describe('The path of its requests.'),
+  model: z.string().describe('Id of the model.'),
+  requests: z.int().describe('Number of its requests.'),
+  completed: z.int().describe('Number of requests with an answer.'),
+  failed: z.int().describe('Number of requests without one.'),
+  value_inr: z.number().describe('What the budgets count, in rupees.'),
+  cost_inr: z.number().describe('What the balance pays, in rupees: 0 on an own key.'),
+})
+
 interface CatalogEntry {
   readonly family: 'budget' | 'keys' | 'billing' | 'reliability' | 'tools' | 'test'
   /** When the event is sent. */
@@ -155,6 +168,8 @@ export const eventCatalog = {
   'request.anomaly': { family: 'reliability', when: 'Spend, errors or tokens of the last hour are far above the hours of the seven days before.', data: anomaly },
   'collection.alert': { family: 'reliability', when: 'Canaries of a collection reach the threshold of an alert, stay there for the cool-down, or are below it again.', data: collectionAlert },
   'tool.changed': { family: 'tools', when: 'An MCP server of the organisation shows new or changed tools, or some are gone or back. An owner or admin approves definitions.', data: toolChanges },
+  'batch.completed': { family: 'reliability', when: 'A batch has ended with answers, and is charged.', data: endedBatch },
+  'batch.failed': { family: 'reliability', when: 'A batch has ended without any answer.', data: endedBatch },
   ping: { family: 'test', when: 'Somebody requests a test. It is sent to that endpoint, whatever it subscribes to.', data: z.object({ message: z.string().describe('Always the same text.') }) },
 } as const satisfies Record<string, CatalogEntry>
 

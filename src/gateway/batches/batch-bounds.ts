@@ -1,0 +1,39 @@
+/** The bounds of batches and of their files. Each of them has an error that names it. */
+
+const mib = 1024 * 1024
+const hourMs = 3600_000
+
+/** The most bytes of one request of a batch. While a line is checked, all other callers wait. */
+export const lineMaxBytes = 1 * mib
+/** The most characters of a custom id. */
+export const customIdMaxChars = 256
+/** The most files of an organisation, and the most bytes that they have together. The files of all providers count. */
+export const filesMax = 1000
+export const filesMaxBytes = 10 * 1024 * mib
+/** The most batches of an organisation that are not ended. */
+export const openBatchesMax = 100
+/** The most uploads of an organisation that one process takes concurrently. */
+export const uploadsMax = 4
+/** The most days for which a file stays at the provider. The data-retention window of the organisation may be shorter. */
+export const fileDaysMax = 30
+/** The days for which an ended batch is listed. */
+export const keptDays = 30
+/** How long the provider may work on a batch. */
+export const windowMs = 24 * hourMs
+/** How long after that the outcome is waited for. A batch without an outcome then ends. */
+export const graceMs = 2 * hourMs
+/** How long a batch may lack the id of the provider before it counts as refused, where the provider can be asked. */
+export const unknownMs = 10 * 60_000
+/** The waits between two looks at a provider grow by this factor, up to ten times the first one. */
+export const pollGrowth = 1.5
+export const pollMostTimes = 10
+/** The most batches that one process works on concurrently. */
+export const pollPlaces = 4
+/** The longest claim of a batch. A process renews it while it works. */
+export const claimMs = 60_000
+/** The longest wait for one reply about a batch. */
+export const askTimeoutMs = 60_000
+/** The longest reply about a batch or a file, without the contents of files. */
+export const answerMaxBytes = 256 * 1024
+/** The longest line of results that is read. */
+export const resultLineMaxBytes = 32 * mib

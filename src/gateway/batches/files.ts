@@ -1,0 +1,259 @@
+/** Files of batches. The bytes go through to the provider while they arrive, and Brigade keeps what it counted. Decision 0881 gives the reasons. */
+import type { BodyStream, Call } from '../../platform/endpoint.ts'
+import { type Reply, reply } from '../../platform/endpoint.ts'
+import { fail } from '../../platform/errors.ts'
+import type { CancelSignal } from '../../platform/loop/cancellation.ts'
+import type { OutboundReply } from '../../platform/outbound/upstream-body.ts'
+import type { Principal } from '../../platform/security/principal.ts'
+import { fileDaysMax, filesMax, filesMaxBytes, lineMaxBytes, uploadsMax } from './batch-bounds.ts'
+import { deleteFile, type FileRow, findExpiredFiles, findFile, insertFiles, isFileInUse, listFiles, sumFiles } from './batch-queries.ts'
+import { type BatchesDeps, callerOf, viewerOf } from './batches-deps.ts'
+import { batchKindOf, messagesBatch } from './lines/batch-kind.ts'
+import { type BatchCaller, BatchLines, openaiShape } from './lines/batch-lines.ts'
+import { formFileOf } from './lines/form-file.ts'
+import { type Line, linesOf } from './lines/line-reader.ts'
+import { callerError, ProviderAccount, ProviderRefusedError } from './provider/provider-account.ts'
+import { idIn } from './provider/remote-batch.ts'
+
+const dayMs = 24 * 3600_000
+/** The most expired files of one sweep, and the days after which a file is forgotten that its provider does not delete. */
+const expiredMost = 500
+const forgottenDays = 7
+
+/** Counts the uploads of each organisation in this process. */
+export class UploadPlaces {
+  readonly #byOrg = new Map<number, number>()
+
+  /** Runs `work` in a place of the organisation. Throws `places_taken`. */
+  async run<T>(orgId: number, work: () => Promise<T>): Promise<T> {
+    const taken = this.#byOrg.get(orgId) ?? 0
+    if (taken >= uploadsMax)
+      throw fail('places_taken', {
+        message: `This organisation already sends ${uploadsMax} batches to this process. Wait for one to end.`,
+        retryAfterSeconds: 5,
+      })
+    this.#byOrg.set(orgId, taken + 1)
+    try {
+      return await work()
+    } finally {
+      const left = (this.#byOrg.get(orgId) ?? 1) - 1
+      if (left > 0) this.#byOrg.set(orgId, left)
+      else this.#byOrg.delete(orgId)
+    }
+  }
+}
+
+/** The files of organisations at their providers. */
+export class BatchFiles {
+  readonly #deps: BatchesDeps
+  readonly #places: UploadPlaces
+
+  constructor(deps: BatchesDeps, places: UploadPlaces) {
+    this.#deps = deps
+    this.#places = places
+  }
+
+  /** Checks a file line by line and passes it on. Throws the refusals of a call, with the number of the line, and what the provider refuses. */
+  async upload(stream: BodyStream, call: Call<Principal>): Promise<object> {
+    const caller = await callerOf(call, this.#deps)
+    return this.#places.run(caller.principal.orgId, () => this.#upload(stream, caller, call.signal))
+  }
+
+  /** Returns the newest files of the caller. */
+  async list(principal: Principal, after: string | null, limit: number): Promise<object> {
+    const rows = await this.#deps.db.many(listFiles, ...viewerOf(principal), after, limit + 1)
+    const data = rows.slice(0, limit).map(fileView)
+    return { object: 'list', data, first_id: rows[0]?.id ?? null, last_id: rows[Math.min(limit, rows.length) - 1]?.id ?? null, has_more: rows.length > limit }
+  }
+
+  async get(principal: Principal, id: string): Promise<object> {
+    return fileView(await this.find(principal, id))
+  }
+
+  /** Returns a file that the caller may see. Throws `not_found`. */
+  async find(principal: Principal, id: string): Promise<FileRow> {
+    const row = await this.#deps.db.maybe(findFile, ...viewerOf(principal), id)
+    if (row === null) throw fail('not_found', { message: 'There is no such file.' })
+    return row
+  }
+
+  /** Streams a file from its provider. */
+  async content(call: Call<Principal>, id: string): Promise<Reply> {
+    const row = await this.find(call.principal, id)
+    const account = await this.account(call.principal.orgId, row)
+    return streamed(account, `/files/${row.upstreamId}/content`, 'application/octet-stream', call.signal)
+  }
+
+  /** Deletes a file at its provider and forgets it. Throws `bad_request` while a batch reads it. */
+  async delete(call: Call<Principal>, id: string): Promise<object> {
+    const { db } = this.#deps
+    const { orgId } = call.principal
+    const row = await this.find(call.principal, id)
+    if ((await db.one(isFileInUse, orgId, id)).inUse)
+      throw fail('bad_request', { message: 'A batch that has not ended reads this file. Cancel the batch first.' })
+    const account = await this.account(orgId, row)
+    await account.ask('DELETE', `/files/${row.upstreamId}`).catch((error: unknown) => {
+      if (!isGone(error)) throw callerError(error, account.provider)
+    })
+    await db.exec(deleteFile, orgId, id)
+    return { id, object: 'file', deleted: true }
+  }
+
+  /** Returns the account of a file. Throws `unavailable`. */
+  async account(orgId: number, { provider, byok }: Pick<FileRow, 'provider' | 'byok'>): Promise<ProviderAccount> {
+    const account = await this.#deps.accounts.of({ orgId, provider, byok })
+    if (account === null) throw fail('unavailable', { message: `The key for ${provider} with which this was made is not here any more.` })
+    return account
+  }
+
+  /** Deletes the files whose time has ended, at their providers too. */
+  async sweep(signal: AbortSignal): Promise<void> {
+    const { db, log, accounts, nowMs } = this.#deps
+    for (const { id, orgId, provider, byok, upstreamId, expiresAt } of await db.many(findExpiredFiles, new Date(nowMs()), expiredMost)) {
+      signal.throwIfAborted()
+      const account = await accounts.of({ orgId, provider, byok })
+      try {
+        await account?.ask('DELETE', `/files/${upstreamId}`, undefined, signal)
+      } catch (error) {
+        if (!isGone(error)) log.warn('batch_file_not_deleted', { orgId, provider, error })
+        if (!isGone(error) && nowMs() - expiresAt.getTime() < forgottenDays * dayMs) continue
+      }
+      await db.exec(deleteFile, orgId, id)
+    }
+  }
+
+  async #upload(stream: BodyStream, caller: BatchCaller, signal: CancelSignal): Promise<object> {
+    const { db, ids, inference, config, nowMs } = this.#deps
+    const { orgId } = caller.principal
+    const sum = await db.one(sumFiles, orgId)
+    if (sum.files >= filesMax || sum.bytes >= BigInt(filesMaxBytes))
+      throw fail('cap', {
+        message: `The organisation has ${sum.files} files with ${sum.bytes} bytes. It may have ${filesMax} files and ${filesMaxBytes} bytes. Delete some.`,
+      })
+    const form = await formFileOf({ ...stream, pieces: bounded(stream.pieces, config.BATCH_FILE_MAX_BYTES) })
+    try {
+      const lines = new BatchLines(openaiShape, { kind: null, kindOf: batchKindOf, linesMax: config.BATCH_LINES_MAX }, caller, inference)
+      const reader = linesOf(form.file, lineMaxBytes)
+      const first = await reader.next()
+      if (first.done === true) throw fail('bad_request', { message: 'The file has no line.' })
+      const head = lines.add(first.value)
+      if (lines.kind === messagesBatch) throw fail('bad_request', { message: 'Line 1: batches of messages go to POST /v1/messages/batches.' })
+      const { route, credential } = lines.attempt
+      const account = new ProviderAccount(route.provider, credential, inference.outbound)
+      const boundary = ids.secret('brigade-', 24)
+      const body = formOf(boundary, head, reader, lines, async () => checkPurpose((await form.fields()).get('purpose')))
+      const counted = { bytes: 0 }
+      const made = await account.upload('/files', `multipart/form-data; boundary=${boundary}`, counting(body, counted), signal).catch((error: unknown) => {
+        throw callerError(error, route.provider)
+      })
+      const now = nowMs()
+      const days = Math.min(fileDaysMax, caller.org.retentionDays)
+      const row = {
+        ...ownerOf(caller),
+        id: `file-${ids.secret('', 18)}`,
+        purpose: 'input',
+        bytes: counted.bytes,
+        lines: lines.totals.lines,
+        endpoint: lines.kind.endpoint,
+        model: lines.attempt.model.id,
+        provider: route.provider.id,
+        upstream_model: route.upstreamModel,
+        byok: lines.attempt.byok,
+        upstream_id: idIn(made),
+        hold_uinr: String(lines.totals.holdUinr),
+        line_uinr: String(lines.totals.lineUinr),
+        line_output_tokens: Math.min(lines.totals.lineOutputTokens, 2_147_483_647),
+        price: JSON.parse(lines.priceText),
+        created_at: new Date(now).toISOString(),
+        expires_at: new Date(now + days * dayMs).toISOString(),
+      }
+      await db.exec(insertFiles, JSON.stringify([row]))
+      return await this.get(caller.principal, row.id)
+    } finally {
+      form.drop()
+    }
+  }
+}
+
+/** Passes pieces on up to a number of bytes. Throws `payload_too_large`. */
+export async function* bounded(pieces: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
+  let bytes = 0
+  for await (const piece of pieces) {
+    bytes += piece.length
+    if (bytes > maxBytes) throw fail('payload_too_large', { message: `A batch may have at most ${maxBytes} bytes (BATCH_FILE_MAX_BYTES).` })
+    yield piece
+  }
+}
+
+/** The columns of the owner of a file or a batch. */
+export const ownerOf = ({ principal, agent }: BatchCaller) => ({
+  org_id: principal.orgId,
+  user_id: principal.userId,
+  key_id: principal.keyId,
+  agent_id: agent.agentId,
+  ancestor_ids: agent.ancestorIds,
+})
+
+const isGone = (error: unknown): boolean => error instanceof ProviderRefusedError && error.status === 404
+
+function checkPurpose(purpose: string | undefined): void {
+  if (purpose !== 'batch')
+    throw fail('bad_request', { message: 'The form needs the field "purpose" with the value batch. Brigade takes files for batches only.' })
+}
+
+/** Writes the form for the provider. Its end is written when every line and the fields of the caller's form are checked. */
+async function* formOf(boundary: string, head: Buffer, rest: AsyncIterable<Line>, lines: BatchLines, check: () => Promise<void>): AsyncGenerator<Buffer> {
+  const part = (name: string, more = ''): string => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n`
+  yield Buffer.from(`${part('purpose')}\r\nbatch\r\n${part('file', '; filename="batch.jsonl"')}content-type: application/jsonl\r\n\r\n`)
+  yield head
+  for await (const line of rest) {
+    yield newline
+    yield lines.add(line)
+  }
+  await check()
+  yield Buffer.from(`\n\r\n--${boundary}--\r\n`)
+}
+
+const newline = Buffer.from('\n')
+
+async function* counting(pieces: AsyncIterable<Buffer>, counted: { bytes: number }): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    counted.bytes += piece.length
+    yield piece
+  }
+}
+
+/** Returns a reply that streams contents from a provider. Throws what the provider refuses. */
+export async function streamed(account: ProviderAccount, path: string, contentType: string, signal: CancelSignal): Promise<Reply> {
+  const made = await account.download(path, signal).catch((error: unknown) => {
+    throw callerError(error, account.provider)
+  })
+  return reply.stream(sink => relayed(made, sink), { 'content-type': contentType, 'cache-control': 'no-store' })
+}
+
+async function relayed({ body }: OutboundReply, sink: Parameters<Parameters<typeof reply.stream>[0]>[0]): Promise<void> {
+  try {
+    for (let end = await body.flow(chunk => sink.push(chunk)); end !== 'ended'; end = await body.flow(chunk => sink.push(chunk))) {
+      if (end === 'stopped') await sink.room()
+      if (sink.isGone) return
+    }
+  } finally {
+    body.destroy()
+  }
+}
+
+function fileView({ id, bytes, purpose, createdAt, expiresAt }: FileRow): object {
+  return {
+    id,
+    object: 'file',
+    bytes: Number(bytes),
+    created_at: seconds(createdAt),
+    expires_at: seconds(expiresAt),
+    filename: `${id}.jsonl`,
+    purpose: purpose === 'input' ? 'batch' : 'batch_output',
+    status: 'processed',
+  }
+}
+
+/** Returns a time in Unix seconds. */
+export const seconds = (at: Date): number => Math.floor(at.getTime() / 1000)

@@ -1,0 +1,163 @@
+/**
+ * Asks providers about batches. Every process runs a poller, and each batch is worked on by one of them at a time: it claims the row, and renews the claim
+ * while it works. A batch that cannot be asked about or charged waits longer, and delays no other. Decisions 0883 and 0884 give the reasons.
+ */
+import { DatabaseUnavailableError } from '../../platform/db/db.ts'
+import { claimMs, graceMs, pollGrowth, pollMostTimes, pollPlaces, unknownMs } from './batch-bounds.ts'
+import { type BatchRow, cancelRevoked, claimBatches, endClaim, renewClaim, setUpstream } from './batch-queries.ts'
+import type { BatchesDeps } from './batches-deps.ts'
+import { type ProviderAccount, ProviderRefusedError } from './provider/provider-account.ts'
+import { askBatch, cancelRemote, findMarked, type RemoteBatch } from './provider/remote-batch.ts'
+import type { Settlement } from './settlement.ts'
+
+/** The longest pause between two looks for due batches. */
+const lookEveryMs = 5_000
+
+/** A claimed batch. */
+interface Claimed {
+  readonly row: BatchRow
+  readonly claim: string
+  readonly signal: AbortSignal
+}
+
+/** Polls in one process. */
+export class BatchPoller {
+  readonly #deps: BatchesDeps
+  readonly #settlement: Settlement
+  readonly #stop = new AbortController()
+  readonly #underWay = new Set<Promise<void>>()
+  #look: Promise<void> | null = null
+
+  constructor(deps: BatchesDeps, settlement: Settlement) {
+    this.#deps = deps
+    this.#settlement = settlement
+  }
+
+  /** Looks for due batches regularly. The returned function stops that, and gives the batches under way back. */
+  start(): () => Promise<void> {
+    const { clock, config } = this.#deps
+    const stopTimer = clock.every(Math.min(lookEveryMs, config.BATCH_POLL_MS), () => this.#lookSoon())
+    return async () => {
+      stopTimer()
+      this.#stop.abort(new Error('the process stops'))
+      await this.#look
+      await Promise.all(this.#underWay)
+    }
+  }
+
+  #lookSoon(): void {
+    if (this.#look !== null || this.#stop.signal.aborted) return
+    this.#look = this.#claimDue()
+      .catch((error: unknown) => {
+        if (!(error instanceof DatabaseUnavailableError)) this.#deps.log.error('batch_look_failed', { error })
+      })
+      .finally(() => {
+        this.#look = null
+      })
+  }
+
+  async #claimDue(): Promise<void> {
+    const { db, ids, nowMs } = this.#deps
+    const now = nowMs()
+    await db.exec(cancelRevoked, new Date(now))
+    const free = pollPlaces - this.#underWay.size
+    if (free <= 0) return
+    const claim = ids.uuidv7(now)
+    for (const row of await db.many(claimBatches, new Date(now), claim, new Date(now + this.#claimMs), free)) {
+      const work = this.#work(row, claim).finally(() => this.#underWay.delete(work))
+      this.#underWay.add(work)
+    }
+  }
+
+  /** The time of a claim: short enough that another process soon goes on when this one dies. */
+  get #claimMs(): number {
+    return Math.min(claimMs, Math.max(2_000, this.#deps.config.BATCH_POLL_MS))
+  }
+
+  /** Works on one batch. It never rejects. */
+  async #work(row: BatchRow, claim: string): Promise<void> {
+    const { db, clock, log, nowMs } = this.#deps
+    const lost = new AbortController()
+    const renew = async (): Promise<void> => {
+      if ((await db.exec(renewClaim, row.id, claim, new Date(nowMs() + this.#claimMs))) === 0) lost.abort(new Error('the claim is lost'))
+    }
+    const stopRenewing = clock.every(this.#claimMs / 3, () => void renew().catch(() => undefined))
+    const claimed = { row, claim, signal: AbortSignal.any([this.#stop.signal, lost.signal]) }
+    try {
+      await this.#ask(claimed)
+    } catch (error) {
+      if (!(error instanceof DatabaseUnavailableError)) log.warn('batch_poll_failed', { orgId: row.orgId, provider: row.provider, error })
+      await this.#failed(claimed).catch(() => undefined)
+    } finally {
+      stopRenewing()
+    }
+  }
+
+  async #ask(claimed: Claimed): Promise<void> {
+    const { row, signal } = claimed
+    const account = await this.#deps.accounts.of(row)
+    if (account === null) throw new Error('the key of the batch is gone')
+    const upstreamId = row.upstreamId ?? (await this.#recovered(claimed, account))
+    if (upstreamId === null) return
+    const isCancelled = await this.#cancelled(row, upstreamId, account, signal)
+    const remote = await askBatch(account, row.format, upstreamId, signal)
+    if (remote.isEnded) await this.#settle(claimed, remote, account)
+    else if (this.#isOverdue(row)) await this.#settlement.giveUp({ ...row, completed: remote.completed })
+    else await this.#wait(claimed, remote, isCancelled)
+  }
+
+  /** Charges an ended batch. When its results cannot be read before its time is over, it costs what is known of it. */
+  async #settle({ row, signal }: Claimed, remote: RemoteBatch, account: ProviderAccount): Promise<void> {
+    try {
+      await this.#settlement.settle(row, remote, account, signal)
+    } catch (error) {
+      if (!this.#isOverdue(row) || error instanceof DatabaseUnavailableError || signal.aborted) throw error
+      await this.#settlement.giveUp({ ...row, completed: remote.completed })
+    }
+  }
+
+  /** Asks the provider to end a batch, once. Returns true when it was asked now. A provider that refuses has ended the batch already. */
+  async #cancelled(row: BatchRow, upstreamId: string, account: ProviderAccount, signal: AbortSignal): Promise<boolean> {
+    if (row.cancelAskedAt === null || row.cancelSentAt !== null) return false
+    await cancelRemote(account, row.format, upstreamId, signal).catch((error: unknown) => {
+      if (!(error instanceof ProviderRefusedError && error.isRefusal)) throw error
+    })
+    return true
+  }
+
+  /**
+   * Finds the batch whose creation had no known outcome. Returns null when it is not found; a batch that its provider certainly does not have then ends, and
+   * any other waits until it is overdue.
+   */
+  async #recovered(claimed: Claimed, account: ProviderAccount): Promise<string | null> {
+    const { row, signal } = claimed
+    const { db, nowMs } = this.#deps
+    const found = row.format === 'openai' ? await findMarked(account, row.id, signal) : null
+    if (found !== null) {
+      await db.exec(setUpstream, row.id, found.id, found.isEnded ? 'in_progress' : found.status, new Date(nowMs()))
+      return found.id
+    }
+    const isRefused = row.format === 'openai' && nowMs() - row.admittedAt.getTime() > unknownMs
+    if (isRefused || this.#isOverdue(row)) await this.#settlement.giveUp(row)
+    else await this.#wait(claimed, null, false)
+    return null
+  }
+
+  #isOverdue({ expiresAt }: BatchRow): boolean {
+    return this.#deps.nowMs() > expiresAt.getTime() + graceMs
+  }
+
+  async #failed(claimed: Claimed): Promise<void> {
+    if (this.#isOverdue(claimed.row)) await this.#settlement.giveUp(claimed.row)
+    else await this.#wait(claimed, null, false)
+  }
+
+  /** Plans the next look. */
+  async #wait({ row, claim }: Claimed, remote: RemoteBatch | null, isCancelled: boolean): Promise<void> {
+    const { db, config, nowMs } = this.#deps
+    const now = nowMs()
+    const times = Math.min(pollMostTimes, pollGrowth ** Math.min(row.polls, 20))
+    const next = new Date(now + Math.round(config.BATCH_POLL_MS * times))
+    await db.exec(endClaim, row.id, claim, next, remote?.status ?? null, remote?.completed ?? null, remote?.failed ?? null, isCancelled ? new Date(now) : null)
+  }
+}
