@@ -8,11 +8,10 @@ import type { BodyStream, Call, Reply } from '../../platform/endpoint.ts'
 import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
 import { isDebited } from '../inference/admit-call.ts'
-import { placeOf } from '../inference/charge/meter.ts'
-import { enterRun } from '../inference/pipeline.ts'
-import type { EnteredRun } from '../inference/run/run-caps.ts'
+import { placeOf } from '../inference/charge/residency.ts'
 import type { Charge } from '../limits/journal/journal-records.ts'
 import type { Attempt } from '../routing/plan.ts'
+import { type EnteredRun, enterRun, runIdFor } from '../usage/runs/entry/enter-run.ts'
 import { defaultFields } from '../wire/chat/router-fields.ts'
 import { lineMaxBytes, openBatchesMax, windowMs } from './batch-bounds.ts'
 import { batchPriceOf, priceText } from './batch-price.ts'
@@ -208,8 +207,7 @@ export class Batches {
     const { ids, inference, lasting, nowMs } = this.#deps
     const { principal, agent } = caller
     const { id, attempt, holdUinr, lines } = batch
-    const entering = enterRun(agent, null, call, inference)
-    const entered = entering instanceof Promise ? await entering : entering
+    const entered = await enterRun(principal, agent, runIdFor(principal, call.runId ?? null), call, inference)
     const debits = isDebited(principal, inference) && !attempt.byok
     const admittedAtMs = nowMs()
     const eventId = ids.uuidv7(admittedAtMs)

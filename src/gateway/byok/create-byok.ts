@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { Clock } from '../../platform/clock.ts'
 import type { Config } from '../../platform/config.ts'
 import type { Db } from '../../platform/db/db.ts'
@@ -76,11 +77,11 @@ function probeOwn(
 ): Promise<ProbeOutcome> {
   const dial = (request: OutboundRequest): Promise<OutboundReply> => (provider.isOrgPlace === true ? outbound.toUserUrl(request) : outbound.toProvider(request))
   if (credentials === null) return probeKey(provider, key, { dial, timeoutMs: probeTimeoutMs })
-  const authorised = (request: OutboundRequest): Promise<OutboundReply> =>
-    sendAuthorised(
-      identities.of(provider, credentials),
-      { ...request, method: request.method === 'GET' ? 'GET' : 'POST' },
-      { dial: headers => dial({ ...request, headers }), nowMs: () => clock.nowMs() },
-    )
+  const authorised = (request: OutboundRequest): Promise<OutboundReply> => {
+    const { method, url, headers, body } = request
+    if (body instanceof Readable) throw new TypeError('a signature covers the whole body')
+    const whole = { method: method === 'GET' ? ('GET' as const) : ('POST' as const), url, headers, body }
+    return sendAuthorised(identities.of(provider, credentials), whole, { dial: made => dial({ ...request, headers: made }), nowMs: () => clock.nowMs() })
+  }
   return probeKey(provider, null, { dial, authorised, timeoutMs: probeTimeoutMs })
 }

@@ -67,7 +67,7 @@ function dialed(provider: Provider, outgoing: OutboundRequest, outbound: Inferen
 async function sendWithIdentity(
   provider: Provider,
   identity: AttemptIdentity,
-  outgoing: OutboundRequest & { readonly method: Outgoing['method'] },
+  outgoing: OutboundRequest & { readonly method: Outgoing['method']; readonly body: Buffer | string | undefined },
   { outbound, clock, identities }: SendDeps,
 ): Promise<OutboundReply> {
   try {
