@@ -14,7 +14,7 @@ import { type StreamAnswer, takeFirst } from '../replies/answer.ts'
 import { attemptOnce, type ProbeFailure } from './probe.ts'
 
 /** What is tried on a route. */
-export type RouteCheckName = 'one token' | 'stream' | 'tool call' | 'embedding'
+type RouteCheckName = 'one token' | 'stream' | 'tool call' | 'embedding'
 
 /** The result of one call. `failed` is a stable word of the gateway and contains no text of a provider. */
 export interface RouteCheck {
@@ -63,7 +63,7 @@ const bodies: Readonly<Record<RouteCheckName, object>> = {
 }
 
 /** Returns the routes that the platform serves with its own keys and identities, in the order of the catalog. */
-export function configuredRoutes(models: Iterable<Model>, only: string | null): readonly { readonly model: Model; readonly route: Route }[] {
+function configuredRoutes(models: Iterable<Model>, only: string | null): readonly { readonly model: Model; readonly route: Route }[] {
   const routes = [...models].flatMap(model => (model.kind === 'virtual' ? [] : model.routes.map(route => ({ model, route }))))
   return routes
     .filter(({ route: { provider, byokOnly } }) => provider.configured && !byokOnly && provider.userGiven !== true)
