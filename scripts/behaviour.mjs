@@ -91,6 +91,7 @@ const areas = {
   FAST: 'speed, and several workers behind one port',
   FIRST: 'the first minutes',
   TGW: 'tools of MCP servers',
+  CLOUD: 'clouds and more APIs of providers',
 }
 
 const intro = `# Behaviour
