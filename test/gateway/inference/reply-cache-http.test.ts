@@ -50,7 +50,7 @@ describe('replies that a caller lets the gateway keep', () => {
   const rows = async () => (await app.db.one(countReplies)).count
   const dials = () => app.alpha.requests.length
 
-  test('CLOUD-10: the second of two equal calls is served without a dial, costs nothing and says so, and takes a request but no budget', async () => {
+  test('CLOUD-10 the second of two equal calls is served without a dial, costs nothing and says so, and takes a request but no budget', async () => {
     const { key } = await app.newKey({ daily: 4 })
     const plain = await chat('hello', {}, { token: key, headers: {} })
     expect([said(plain), dials()]).toEqual([null, 1])
@@ -91,7 +91,7 @@ describe('replies that a caller lets the gateway keep', () => {
     expect(said(await chat('poor', {}, { token: poor.key }))).toBe('hit')
   })
 
-  test('CLOUD-10: a stream is kept as its events and comes back as a stream, which the real client reads, with a bill of ₹0', async () => {
+  test('CLOUD-10 a stream is kept as its events and comes back as a stream, which the real client reads, with a bill of ₹0', async () => {
     const client = new OpenAI({ apiKey: app.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 0, defaultHeaders: use })
     const ask = async () => {
       const request = {
@@ -117,7 +117,7 @@ describe('replies that a caller lets the gateway keep', () => {
     expect(second.response.headers.get('content-type')).toContain('text/event-stream')
   })
 
-  test('CLOUD-10: replies in the other formats and of the other kinds are kept too', async () => {
+  test('CLOUD-10 replies in the other formats and of the other kinds are kept too', async () => {
     const messages = (stream: boolean) =>
       app.call('POST', '/v1/messages', { model: 'alpha-only', max_tokens: 50, stream, messages: [{ role: 'user', content: 'hi' }] }, { headers: use })
     const responses = (stream: boolean) => app.call('POST', '/v1/responses', { model: 'alpha-only', stream, input: 'hi' }, { headers: use })
@@ -130,7 +130,7 @@ describe('replies that a caller lets the gateway keep', () => {
     }
   })
 
-  test('CLOUD-10: refresh asks a provider and replaces the reply, off asks nothing of the cache, and a reply is found for the time that a call gives', async () => {
+  test('CLOUD-10 refresh asks a provider and replaces the reply, off asks nothing of the cache, and a reply is found for the time that a call gives', async () => {
     app.alpha.script([{ chunks: ['one'] }, { chunks: ['two'] }])
     const textOf = ({ json }: { json: { choices: { message: { content: string } }[] } }) => json.choices[0]?.message.content
     expect(textOf(await chat('time', {}, { headers: { ...use, 'x-br-cache-ttl': '100' } }))).toBe('one')
@@ -151,7 +151,7 @@ describe('replies that a caller lets the gateway keep', () => {
       expect((await chat('time', {}, { headers: headers as Record<string, string> })).json.error.code).toBe('bad_request')
   })
 
-  test('CLOUD-10: without a retention window nothing is kept and the reply says so; closing the window deletes everything', async () => {
+  test('CLOUD-10 without a retention window nothing is kept and the reply says so; closing the window deletes everything', async () => {
     await chat('kept')
     expect(await rows()).toBeGreaterThan(0)
     await window(0)
@@ -171,7 +171,7 @@ describe('replies that a caller lets the gateway keep', () => {
     expect(await rows()).toBe(0)
   })
 
-  test('CLOUD-10: a reply that is under way when the window closes is not kept, also when a new window opens before its end', async () => {
+  test('CLOUD-10 a reply that is under way when the window closes is not kept, also when a new window opens before its end', async () => {
     app.alpha.script({ holdAfterChunks: 1 })
     const pending = chat('under way', { stream: true })
     await app.alpha.arrived(1)
@@ -197,7 +197,7 @@ describe('replies that a caller lets the gateway keep', () => {
     ['a temperature above 0', { temperature: 0.5 }, {}, 'temperature'],
     ['several answers', { n: 2 }, {}, 'several_answers'],
     ['a key of its own', { upstream_key: 'sk-of-mine' }, {}, 'own_credential'],
-  ])('CLOUD-10: %s is not kept', async (what, more, script, reason) => {
+  ])('CLOUD-10 %s is not kept', async (what, more, script, reason) => {
     for (let n = 0; n < 2; n++) {
       app.alpha.script(script)
       const reply = await chat(what, more).catch(() => null)
@@ -207,7 +207,7 @@ describe('replies that a caller lets the gateway keep', () => {
     expect(dials()).toBe(2)
   })
 
-  test('CLOUD-10: calls of tools and a temperature are kept when the caller lets them in, and only for callers who do', async () => {
+  test('CLOUD-10 calls of tools and a temperature are kept when the caller lets them in, and only for callers who do', async () => {
     const lets = { ...use, 'x-br-cache-include': 'tools, sampled' }
     const body = whole({ finish_reason: 'tool_calls', message: { role: 'assistant', content: null, tool_calls: [call()] } })
     app.alpha.script(() => ({ status: 200, body }))
@@ -217,7 +217,7 @@ describe('replies that a caller lets the gateway keep', () => {
     expect(said(await ask({ ...use, 'x-br-cache-include': 'sampled' }))).toBe('miss')
   })
 
-  test('CLOUD-10: the oldest replies of an organisation make room for new ones', async () => {
+  test('CLOUD-10 the oldest replies of an organisation make room for new ones', async () => {
     await window(0)
     await window(7)
     await app.db.exec(fillRoom, app.orgId, orgRoomBytes / 4, new Date(clock.nowMs() - 1000))
@@ -225,7 +225,7 @@ describe('replies that a caller lets the gateway keep', () => {
     expect(await rows()).toBe(4)
   })
 
-  test('CLOUD-10: the same prompt of two agents is two dials, and so is that of one agent under another rule', async () => {
+  test('CLOUD-10 the same prompt of two agents is two dials, and so is that of one agent under another rule', async () => {
     const [one, two] = [await app.newAgent('one'), await app.newAgent('two')]
     const ask = async (token: string) => said(await chat('same', { max_tokens: 20 }, { token }))
     expect([await ask(one.token), await ask(two.token), await ask(one.token), await ask(two.token)]).toEqual(['stored', 'stored', 'hit', 'hit'])
@@ -235,7 +235,7 @@ describe('replies that a caller lets the gateway keep', () => {
     expect((await chat('same', { max_tokens: 20 }, { token: one.token })).json.error.code).toBe('model_not_allowed')
   })
 
-  test('CLOUD-10: no call ever gets the reply of another organisation, key, agent, policy, model or request', async () => {
+  test('CLOUD-10 no call ever gets the reply of another organisation, key, agent, policy, model or request', async () => {
     const other = await app.otherOrg('Elsewhere')
     await window(7, await app.signIn(other.userId, other.orgId))
     const agents = [await app.newAgent('first'), await app.newAgent('second')]

@@ -82,7 +82,7 @@ describe('models that score texts', () => {
   const rank = (more: object = {}, token = app.key) => app.call('POST', '/v1/rerank', { model: 'rank', query: 'red', documents, ...more }, { token })
   const moderate = (more: object = {}) => app.call('POST', '/v1/moderations', { input: 'hello', ...more })
 
-  test("CLOUD-07: Cohere's own client ranks with the sandbox, whose scores are the words in common", async () => {
+  test("CLOUD-07 Cohere's own client ranks with the sandbox, whose scores are the words in common", async () => {
     const first = await cohere.rerank({ model: 'sandbox-rerank', query: 'red apple', documents: ['blue sea', { text: 'a red apple' }], returnDocuments: true })
     expect(first.results).toEqual([
       { index: 1, relevanceScore: 2 / 3, document: { text: 'a red apple' } },
@@ -99,7 +99,7 @@ describe('models that score texts', () => {
     await expect(cohere.rerank({ model: 'no-such', query: 'a', documents: ['b'] })).rejects.toMatchObject({ statusCode: 400 })
   })
 
-  test('CLOUD-07: a request is written for each vendor, and each reply comes back in the form of Cohere with the best first', async () => {
+  test('CLOUD-07 a request is written for each vendor, and each reply comes back in the form of Cohere with the best first', async () => {
     app.alpha.script(cohereReply([0.1, 0.2, 0.9]))
     app.beta.script({ body: { model: 'j', usage: { total_tokens: 1234 }, results: [0.9, 0.1].map((relevance_score, index) => ({ index, relevance_score })) } })
     app.indus.script([
@@ -154,7 +154,7 @@ describe('models that score texts', () => {
     expect(co.headers.get('x-br-cost-inr')).toBe('0.192')
   })
 
-  test('CLOUD-07: a call holds one search for each started hundred of documents, and is charged what the vendor bills', async () => {
+  test('CLOUD-07 a call holds one search for each started hundred of documents, and is charged what the vendor bills', async () => {
     const many = Array.from({ length: 250 }, (_, n) => `document ${n}`)
     const scores = many.map((_, n) => 1 / (n + 1))
     const capped = async (inr: number) =>
@@ -175,7 +175,7 @@ describe('models that score texts', () => {
     }
   })
 
-  test('CLOUD-07: a budget that is used up refuses before a vendor is called, and an agent needs the scope and the model', async () => {
+  test('CLOUD-07 a budget that is used up refuses before a vendor is called, and an agent needs the scope and the model', async () => {
     app.alpha.script(() => cohereReply([0.1, 0.2, 0.3]))
     const agent = await app.newAgent('ranker')
     await app.setBudget('agent', agent.id, 0.3)
@@ -188,7 +188,7 @@ describe('models that score texts', () => {
     expect(app.alpha.requests).toHaveLength(2)
   })
 
-  test('CLOUD-07: a vendor that fails or sends no ranking gives way to the next one', async () => {
+  test('CLOUD-07 a vendor that fails or sends no ranking gives way to the next one', async () => {
     app.alpha.script(() => cohereReply([0.3, 0.2, 0.1]))
     const bad = [
       { status: 500, body: {} },
@@ -209,7 +209,7 @@ describe('models that score texts', () => {
     expect([refused.status, refused.json.error.message]).toEqual([400, 'too long'])
   })
 
-  test('CLOUD-07: the call shows its searches in the reports, and its cost in the CSV', async () => {
+  test('CLOUD-07 the call shows its searches in the reports, and its cost in the CSV', async () => {
     app.alpha.script(cohereReply([0.3, 0.2, 0.1], 2))
     const reply = await rank({ provider: 'cohere', documents: documents.map(text => text.repeat(9000)) })
     await app.gateway.app.limits.flushNow()
@@ -240,7 +240,7 @@ describe('models that score texts', () => {
     expect(reply.json.error.message).toContain(named)
   })
 
-  test("CLOUD-08: OpenAI's own client checks texts and pictures with the sandbox, for ₹0 and one request of the daily limit", async () => {
+  test("CLOUD-08 OpenAI's own client checks texts and pictures with the sandbox, for ₹0 and one request of the daily limit", async () => {
     const limited = await app.newKey({ daily: 2 })
     const client = new OpenAI({ apiKey: limited.key, baseURL: `${app.baseUrl}/v1`, maxRetries: 0 })
     const texts = await client.moderations.create({ model: 'sandbox-moderation', input: ['a quiet day', 'a film about violence'] })
@@ -260,7 +260,7 @@ describe('models that score texts', () => {
     await expect(client.moderations.create({ model: 'sandbox-moderation', input: 'more' })).rejects.toMatchObject({ status: 429, code: 'daily_limit_reached' })
   })
 
-  test('CLOUD-08: the reply of a vendor is passed through with its own categories, and only the model has the name of the catalog', async () => {
+  test('CLOUD-08 the reply of a vendor is passed through with its own categories, and only the model has the name of the catalog', async () => {
     const ofOpenAi = {
       id: 'modr-1',
       model: 'omni-moderation-2024-09-26',
@@ -285,7 +285,7 @@ describe('models that score texts', () => {
     ])
   })
 
-  test('CLOUD-08: a call never moves to another vendor by itself, neither after a failure nor for a price nor for an open circuit', async () => {
+  test('CLOUD-08 a call never moves to another vendor by itself, neither after a failure nor for a lower price', async () => {
     const fine = { body: { id: 'm', model: 'x', results: [{ categories: {} }] } }
     app.alpha.script(() => ({ status: 503, body: {} }))
     app.beta.script(() => fine)
