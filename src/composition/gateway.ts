@@ -202,8 +202,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
     ofOrg: mcpOfOrg(config, mcp, services.mcpOAuth, edge),
   }
   const server = createEdge(bindings, edge, mcpPaths, new ConsoleSite({ isOn: config.CONSOLE }))
-  await Promise.all([services.hints.start(), domains.jobs.start()])
-  const stopBatches = services.startBatches()
+  const [stopBatches] = await Promise.all([services.startBatches(), services.hints.start(), domains.jobs.start()])
   return {
     ...domains,
     server,
@@ -239,8 +238,7 @@ async function createServices(deps: AppDeps & StartedCatalog & { readonly outbou
     async stop() {
       state.isDraining = true
       await drain(deps, domains.inflight, server, mcp, services.hints)
-      await services.monitor.stop()
-      await stopBatches()
+      await Promise.all([services.monitor.stop(), stopBatches()])
       await routes.stop()
       await deps.stopSandbox()
       await domains.stop()
