@@ -1258,6 +1258,23 @@ create table refused_calls (
 );
 CREATE INDEX refused_calls_by_hour ON public.refused_calls USING btree (hour);
 
+create table reply_cache (
+  org_id integer not null,
+  mac bytea not null,
+  at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  bytes integer not null,
+  value_uinr bigint not null,
+  residency text not null,
+  provider text not null,
+  sealed text not null,
+  constraint reply_cache_bytes_check CHECK ((bytes > 0)),
+  constraint reply_cache_mac_check CHECK ((length(mac) = 32)),
+  constraint reply_cache_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id) ON DELETE CASCADE,
+  constraint reply_cache_pkey PRIMARY KEY (org_id, mac)
+);
+CREATE INDEX reply_cache_expires ON public.reply_cache USING btree (expires_at);
+
 create table revoked_tokens (
   token_id text not null,
   org_id integer not null,
@@ -1772,6 +1789,8 @@ create table usage_events (
   recorded_at timestamp with time zone not null default date_trunc('milliseconds'::text, now()),
   tags text,
   run_part boolean,
+  searches integer not null default 0,
+  saved_uinr bigint,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_pkey PRIMARY KEY (day, id)
@@ -1818,6 +1837,8 @@ create table usage_events_default (
   recorded_at timestamp with time zone not null default date_trunc('milliseconds'::text, now()),
   tags text,
   run_part boolean,
+  searches integer not null default 0,
+  saved_uinr bigint,
   constraint usage_events_cost_uinr_check CHECK ((cost_uinr >= 0)),
   constraint usage_events_value_uinr_check CHECK ((value_uinr >= 0)),
   constraint usage_events_default_pkey PRIMARY KEY (day, id)

@@ -16,12 +16,12 @@ export interface Operations {
   /** What is kept of the calls of one request, with the routes that were tried and without content. Most requests make one call, the image panel several. */
   activityCall: {
     path: { request_id: string | number }
-    reply: { request_id: string; calls: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; run_id: string | null; tags: Record<string, string>; member_name: string | null; workspace_name: string | null; cache_write_tokens: number; reasoning_tokens: number; images: number; audio_seconds: number; characters: number; routes: ({ provider: string; model: string; residency: string; byok: boolean; outcome: 'answered' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; reason: string | null; ms: number })[] })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    reply: { request_id: string; calls: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; run_id: string | null; tags: Record<string, string>; cached: boolean; saved_inr: number; member_name: string | null; workspace_name: string | null; cache_write_tokens: number; reasoning_tokens: number; images: number; audio_seconds: number; characters: number; searches: number; routes: ({ provider: string; model: string; residency: string; byok: boolean; outcome: 'answered' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; reason: string | null; ms: number })[] })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** Single calls, newest first, without content. Failed calls are included, with their status and zero tokens. */
   activityEvents: {
-    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'tool'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; tag?: string; status?: 'failed'; request_id?: string }
-    reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; run_id: string | null; tags: Record<string, string> })[]; next_before: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    query?: { before?: string; limit?: number; from?: string; to?: string; model?: string; provider?: string; key_id?: 'none' | number; agent_id?: number; uid?: number; workspace_id?: number; kind?: 'chat' | 'messages' | 'responses' | 'gemini' | 'embeddings' | 'image' | 'transcription' | 'speech' | 'rerank' | 'moderation' | 'tool' | 'batch'; outcome?: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; tag?: string; status?: 'failed'; request_id?: string }
+    reply: { events: ({ id: string; at: string; model: string; provider: string; residency: string; status: number; latency_ms: number; tokens: number; prompt_tokens: number; completion_tokens: number; cost_inr: number; value_inr: number; key_name: string | null; agent_id: number | null; request_id: string; kind: string; outcome: 'ok' | 'failed' | 'client_gone' | 'upstream_broke' | 'cut' | 'interrupted'; streamed: boolean; byok: boolean; estimated: boolean; first_byte_ms: number | null; cached_tokens: number; key_id: number | null; agent_name: string | null; agent_label: string | null; uid: number | null; workspace_id: number | null; run_id: string | null; tags: Record<string, string>; cached: boolean; saved_inr: number })[]; next_before: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** Add an entry to a folder that you may write to, usually a journal. Every entry is a separate object, so entries of concurrent writers are all kept. */
   appendMemory: {
@@ -44,6 +44,16 @@ export interface Operations {
     path: { id: string | number }
     reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; keys: number; member_uids: number[]; ok: true }
   }
+  /** Asks for more budget, or for a higher cap of a run. Its owner, or an owner or admin of the organisation, grants an increase with an end or refuses. One request for each budget and run is open, and each caller makes at most 10 a day. */
+  askForBudget: {
+    body: { scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; amount_inr?: number; calls?: number; reason: string; target_id?: number | string; period?: 'ever' | 'month' | 'week' | 'day'; run_id?: string; agent_id?: number; key_id?: number }
+    reply: { ok: true; request: { id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean } }
+  }
+  /** Asks for more budget, or for a higher cap of a run. Its owner, or an owner or admin of the organisation, grants an increase with an end or refuses. One request for each budget and run is open, and each caller makes at most 10 a day. */
+  askForBudgetConsole: {
+    body: { scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; amount_inr?: number; calls?: number; reason: string; target_id?: number | string; period?: 'ever' | 'month' | 'week' | 'day'; run_id?: string; agent_id?: number; key_id?: number }
+    reply: { ok: true; request: { id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean } }
+  }
   /** The public keys of attestations, all that ever signed, the newest first. */
   attestationKeys: {
     reply: { keys: { kty: 'OKP'; crv: 'Ed25519'; x: string; kid: string; alg: 'EdDSA'; use: 'sig' }[] }
@@ -57,6 +67,13 @@ export interface Operations {
   audit: {
     query?: { before?: string; limit?: number; actor?: string; act?: string; from?: string; to?: string }
     reply: { entries: ({ id: number; at: string; actor: { kind: 'user' | 'key' | 'agent' | 'operator' | 'system'; id: number | null; name?: string }; act: string; target: string | null; source_ip: string | null; request_id: string | null; outcome: string | null })[]; next_before: number | null }
+  }
+  /** Up to 100 embeddings in Google's format, in one call. */
+  batchEmbedContents: {
+    path: { model: string | number }
+    query?: { key?: string }
+    body: { requests: { content: { role?: string; parts?: Record<string, unknown>[] } }[] }
+    reply: { embeddings: { values: number[] }[] }
   }
   /** Balance, low-balance threshold, ledger (newest first, in pages), the newest payments, usage of the last 30 IST days, billing address. */
   billing: {
@@ -79,13 +96,23 @@ export interface Operations {
   }
   /** The budgets that apply to this credential, of every period: cap, spent, held by running calls, what is left. */
   budgets: {
-    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number; increase_inr?: number; increase_until?: string; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** Calls a tool of an MCP server. The price is held in the budgets of the caller before, and counts when the call was sent. */
   callTool: {
     path: { name: string | number }
     body: { arguments?: Record<string, unknown> }
     reply: { content: { type: string }[]; structuredContent?: unknown; isError?: boolean; _meta: Record<string, unknown> }
+  }
+  /** Ends a batch. Requests that are done are charged. */
+  cancelBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; object: 'batch'; endpoint: string; status: string; input_file_id: string | null; output_file_id: string | null; error_file_id: string | null; created_at: number; expires_at: number; request_counts: { total: number; completed: number; failed: number } }
+  }
+  /** Ends a batch of messages. Requests that are done are charged. */
+  cancelMessageBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; type: 'message_batch'; processing_status: 'in_progress' | 'canceling' | 'ended'; request_counts: { processing: number; succeeded: number; errored: number; canceled: number; expired: number }; created_at: string; expires_at: string; ended_at: string | null; results_url: string | null }
   }
   /** Changes the fields in the body. Another name, model, steps or readme makes the next version; an edit without effect, and publishing, make no version. */
   changeCollection: {
@@ -110,14 +137,14 @@ export interface Operations {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
     body: { max_cost_inr?: number | null; max_calls?: number | null; max_minutes?: number | null; max_subagents?: number | null }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; ok: true }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; ok: true }
   }
   /** Gives a run caps of its own, which come before those of its agent or key. A run that a cap holds goes on when the cap is higher; its sums stay. Every full key may lower a cap, and those who may loosen the limits of the agent or key may raise it. */
   changeRunConsole: {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
     body: { max_cost_inr?: number | null; max_calls?: number | null; max_minutes?: number | null; max_subagents?: number | null }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; ok: true }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; ok: true }
   }
   /** Changes what is named of a registered server. Its slug stays. An address at another host, port or scheme needs the header again, and ends the approval of its tools. A new address or header is tested first; if the test fails, nothing changes. */
   changeToolServer: {
@@ -178,6 +205,13 @@ export interface Operations {
     path: { id: string | number }
     reply: { authorization_url: string; expires_at: string }
   }
+  /** Tokens of a request: the provider's count for models of Google, an estimate for every other model. Not charged. */
+  countContentTokens: {
+    path: { model: string | number }
+    query?: { key?: string }
+    body: { contents?: { role?: string; parts?: Record<string, unknown>[] }[]; generateContentRequest?: Record<string, unknown> }
+    reply: { totalTokens: number }
+  }
   /** Tokens of a messages request: the provider's count for claude-*, an estimate for every other model. Not charged. */
   countTokens: {
     body: { model: string; messages: ({ role: string; content: string | { type: string }[] })[]; system?: string | { type: string }[]; tools?: { name: string }[]; tool_choice?: { type: string }; thinking?: { type: string }; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[]; image_optimize?: 'auto' | 'off'; image_max_edge?: number }
@@ -198,6 +232,11 @@ export interface Operations {
     path: { slug: string | number }
     body: { metric: 'error_rate' | 'latency_p95'; threshold: number; channel: 'email' | 'webhook'; target?: string | null }
     reply: { id: number; metric: 'error_rate' | 'latency_p95'; threshold: number; channel: 'email' | 'webhook'; target?: string; firing: boolean; firing_since: string | null; last_told_at: string | null; created_at: string; ok: true; webhook_id?: number; secret?: string; note?: string }
+  }
+  /** Begins a batch of an uploaded file. The most that it may cost is held until it has ended. */
+  createBatch: {
+    body: { input_file_id: string; endpoint: string; completion_window: '24h'; metadata?: Record<string, string> | null }
+    reply: { id: string; object: 'batch'; endpoint: string; status: string; input_file_id: string | null; output_file_id: string | null; error_file_id: string | null; created_at: number; expires_at: number; request_counts: { total: number; completed: number; failed: number } }
   }
   /** For an agent with may_delegate, by its own token: makes a child (201), or takes its child of that name again (200), and mints a token for it. A child has no more than its parents. */
   createChildAgent: {
@@ -225,6 +264,11 @@ export interface Operations {
   createKey: {
     body: { name?: string | null; expires_days?: number | null; scope?: 'full' | 'inference'; workspace_id?: number | null; rpm_limit?: number | null; daily_limit?: number | null; budget_inr?: number | null; lifecycle_pin?: 'keep' | null; allowed_models?: string[] | null; allowed_providers?: string[] | null; max_cost_inr_per_call?: number | null; max_output_tokens?: number | null; max_concurrency?: number | null; tpm_limit?: number | null; allowed_tools?: string[] | null; run?: { max_cost_inr?: number | null; max_calls?: number | null; max_minutes?: number | null; max_subagents?: number | null; max_depth?: number | null; required?: boolean; strict?: boolean; loop?: 'off' | 'warn' | 'stop' } | null; tool_rpm?: number | null; tool_daily?: number | null }
     reply: { id: number; prefix: string; name: string; tier: 'trial' | 'standard'; scope: 'full' | 'inference'; workspace_id: number | null; rpm_limit: number | null; daily_limit: number | null; budget_inr: number | null; expires_at: string | null; created_at: string; lifecycle_pin: 'keep' | null; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; tpm_limit: number | null; allowed_tools: string[] | null; run: { max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; max_depth: number | null; required: boolean; strict: boolean; loop: 'off' | 'warn' | 'stop' } | null; tool_rpm: number | null; tool_daily: number | null; key: string }
+  }
+  /** Begins a batch of messages. The most that it may cost is held until it has ended. */
+  createMessageBatch: {
+    body: { requests: { custom_id: string; params: { model: string; max_tokens: number } }[] }
+    reply: { id: string; type: 'message_batch'; processing_status: 'in_progress' | 'canceling' | 'ended'; request_counts: { processing: number; succeeded: number; errored: number; canceled: number; expired: number }; created_at: string; expires_at: string; ended_at: string | null; results_url: string | null }
   }
   /** Makes a team organisation, owned by the caller. The session stays where it is. */
   createOrg: {
@@ -266,6 +310,12 @@ export interface Operations {
     body: { name: string; monthly_budget_inr?: number | null; member_uids?: number[] }
     reply: { id: number; name: string; monthly_budget_inr: number | null; spend_month_inr: number; archived: boolean; keys: number; member_uids: number[] }
   }
+  /** Grants a request for more budget, or refuses it. A granted amount is added beside the budget or cap and ends at a given time, at the latest with the period. Those who may raise the budget or cap decide. */
+  decideBudgetRequest: {
+    path: { id: string | number }
+    body: { approve: boolean; amount_inr?: number; calls?: number; until?: string }
+    reply: { ok: true; request: { id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean } }
+  }
   /** Declines an invitation permanently. */
   declineInvitation: {
     path: { id: string | number }
@@ -286,6 +336,16 @@ export interface Operations {
     path: { id: string | number }
     reply: { ok: true }
   }
+  /** Deletes a file, at its provider too. */
+  deleteFile: {
+    path: { file_id: string | number }
+    reply: { id: string; object: 'file'; deleted: true }
+  }
+  /** Deletes an ended batch of messages, with its results at the provider. */
+  deleteMessageBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; type: 'message_batch_deleted' }
+  }
   /** Deletes a trust rule and ends the tokens that were issued by it. */
   deleteTrust: {
     path: { id: string | number }
@@ -299,7 +359,14 @@ export interface Operations {
   /** Data-protection impact assessment: models and providers that processed data of the organisation, where, for which agents, and what is kept. format=report: Markdown. */
   dpia: {
     query?: { window?: string; format?: 'json' | 'report' }
-    reply: { schema: 'brigade.dpia.v1'; issuer: string; org_id: number; org_name: string; window: string; generated_at: string; period: { from: string; to: string; time_zone: 'Asia/Kolkata'; from_at: string; until_at: string }; total_requests: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } }; purposes: ({ purpose: 'text generation' | 'embeddings' | 'image generation' | 'transcription' | 'speech' | 'unknown'; requests: number; models: number })[]; models: ({ model: string; openness: 'open' | 'permissive' | 'closed' | 'unknown'; purpose: 'text generation' | 'embeddings' | 'image generation' | 'transcription' | 'speech' | 'unknown'; providers: string[]; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } })[]; providers: { provider: string; name: string; own: boolean; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } }[]; content_retention: { mode: 'zero' | 'window'; days: number; stored: string; where: string; readable_by: string }; usage_records: { kept_days: number; stored: string }; memory: { configured: boolean; store: 's3' | 'folder' | null; stored: string }; other_records: { what: string; stored: string; kept: string }[]; audit_log: ({ model: string; provider: string; residency: 'india' | 'declared' | 'unknown' | 'global'; openness: 'open' | 'permissive' | 'closed' | 'unknown'; purpose: 'text generation' | 'embeddings' | 'image generation' | 'transcription' | 'speech' | 'unknown'; own_key: boolean; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; errors: number; first_day: string; last_day: string })[]; token_counts: ({ model: string; provider: string; residency: 'india' | 'declared' | 'unknown' | 'global'; requests: number })[]; agents: ({ agent_id: number; name: string | null; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } })[]; agent_labels: { label: string; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } }[]; without_agent: { requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } }; agents_capped: boolean; unlisted_agent_requests: number }
+    reply: { schema: 'brigade.dpia.v1'; issuer: string; org_id: number; org_name: string; window: string; generated_at: string; period: { from: string; to: string; time_zone: 'Asia/Kolkata'; from_at: string; until_at: string }; total_requests: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } }; purposes: ({ purpose: 'text generation' | 'embeddings' | 'image generation' | 'transcription' | 'speech' | 'ranking' | 'moderation' | 'unknown'; requests: number; models: number })[]; models: ({ model: string; openness: 'open' | 'permissive' | 'closed' | 'unknown'; purpose: 'text generation' | 'embeddings' | 'image generation' | 'transcription' | 'speech' | 'ranking' | 'moderation' | 'unknown'; providers: string[]; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } })[]; providers: { provider: string; name: string; own: boolean; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } }[]; content_retention: { mode: 'zero' | 'window'; days: number; stored: string; where: string; readable_by: string }; usage_records: { kept_days: number; stored: string }; memory: { configured: boolean; store: 's3' | 'folder' | null; stored: string }; other_records: { what: string; stored: string; kept: string }[]; audit_log: ({ model: string; provider: string; residency: 'india' | 'declared' | 'unknown' | 'global'; openness: 'open' | 'permissive' | 'closed' | 'unknown'; purpose: 'text generation' | 'embeddings' | 'image generation' | 'transcription' | 'speech' | 'ranking' | 'moderation' | 'unknown'; own_key: boolean; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; errors: number; first_day: string; last_day: string })[]; token_counts: ({ model: string; provider: string; residency: 'india' | 'declared' | 'unknown' | 'global'; requests: number })[]; agents: ({ agent_id: number; name: string | null; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } })[]; agent_labels: { label: string; requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } }[]; without_agent: { requests: number; prompt_tokens: number; completion_tokens: number; total_tokens: number; residency: { india: { requests: number; pct: number }; global: { requests: number; pct: number }; unknown: { requests: number; pct: number }; declared: { requests: number; pct: number } } }; agents_capped: boolean; unlisted_agent_requests: number }
+  }
+  /** One embedding in Google's format, on every embedding model. */
+  embedContent: {
+    path: { model: string | number }
+    query?: { key?: string }
+    body: { content: { role?: string; parts?: Record<string, unknown>[] }; outputDimensionality?: number; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
+    reply: { embedding: { values: number[] } }
   }
   /** OpenAI embeddings. */
   embeddings: {
@@ -337,6 +404,13 @@ export interface Operations {
     path: { slug: string | number }
     reply: { id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string }
   }
+  /** Google's generateContent on every chat model. */
+  generateContent: {
+    path: { model: string | number }
+    query?: { key?: string }
+    body: { contents: { role?: string; parts?: Record<string, unknown>[] }[]; systemInstruction?: { role?: string; parts?: Record<string, unknown>[] }; tools?: Record<string, unknown>[]; toolConfig?: Record<string, unknown>; generationConfig?: { maxOutputTokens?: number }; safetySettings?: Record<string, unknown>[]; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[]; image_optimize?: 'auto' | 'off'; image_max_edge?: number }
+    reply: { candidates?: { content?: { role?: string; parts?: Record<string, unknown>[] }; finishReason?: string; index?: number }[]; usageMetadata: { promptTokenCount: number; candidatesTokenCount?: number; totalTokenCount?: number }; modelVersion?: string; responseId?: string }
+  }
   /** Images from a prompt, as addresses or base64; with the panel the best of three models. */
   generateImages: {
     body: { model?: string; prompt: string; n?: number; size?: string; response_format?: 'url' | 'b64_json'; quality?: string; user?: string; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
@@ -352,6 +426,11 @@ export interface Operations {
     path: { id: string | number }
     reply: { id: number; name: string; status: 'active' | 'paused' | 'revoked'; parent_id: number | null; depth: number; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number; in_doubt_inr: number; may_delegate: boolean; allowed_models: string[] | null; allowed_providers: string[] | null; max_cost_inr_per_call: number | null; max_output_tokens: number | null; max_concurrency: number | null; tpm_limit: number | null; run: { max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; max_depth: number | null; required: boolean; strict: boolean; loop: 'off' | 'warn' | 'stop' } | null; allowed_tools: string[] | null; tool_rpm: number | null; tool_daily: number | null; active_children: number; owner_uid: number | null; owner_name: string | null; created_by: { kind: 'person' | 'key' | 'agent'; id: number } | null; playground: boolean; last_call_at: string | null; created_at: string; parents: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; children: ({ id: number; name: string; status: 'active' | 'paused' | 'revoked'; monthly_budget_inr: number | null; spend_month_inr: number; held_inr: number })[]; running_requests: number; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
+  /** A batch, as Brigade last saw it at its provider. */
+  getBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; object: 'batch'; endpoint: string; status: string; input_file_id: string | null; output_file_id: string | null; error_file_id: string | null; created_at: number; expires_at: number; request_counts: { total: number; completed: number; failed: number } }
+  }
   /** The chain that is saved for a model. */
   getChain: {
     path: { model: string | number }
@@ -363,10 +442,26 @@ export interface Operations {
     query?: { version?: number }
     reply: { id: number; slug: string; name: string; model: string; steps: { model: string; provider?: string }[]; readme_md: string; public: boolean; version: number; stars: number; forks: number; starred: boolean; forked_from: string | null; monitored: boolean; created_at: string; updated_at: string; versions: { version: number; name: string; model: string; steps: { model: string; provider?: string }[]; created_at: string }[] }
   }
+  /** A file of a batch. */
+  getFile: {
+    path: { file_id: string | number }
+    reply: { id: string; object: 'file'; bytes: number; created_at: number; expires_at: number; filename: string; purpose: 'batch' | 'batch_output' }
+  }
+  /** One model in Google's format. */
+  getGeminiModel: {
+    path: { model: string | number }
+    query?: { key?: string }
+    reply: { name: string; baseModelId: string; version: string; displayName: string; description: string; inputTokenLimit?: number; outputTokenLimit?: number; supportedGenerationMethods: string[]; thinking?: boolean }
+  }
+  /** A batch of messages, as Brigade last saw it at its provider. */
+  getMessageBatch: {
+    path: { batch_id: string | number }
+    reply: { id: string; type: 'message_batch'; processing_status: 'in_progress' | 'canceling' | 'ended'; request_counts: { processing: number; succeeded: number; errored: number; canceled: number; expired: number }; created_at: string; expires_at: string; ended_at: string | null; results_url: string | null }
+  }
   /** One model. */
   getModel: {
     path: { id: string | number }
-    reply: { id: string; object: 'model'; owned_by: string; kind: 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'virtual'; pricing: { inputINRPerMtok: number; outputINRPerMtok: number; cachedInputINRPerMtok?: number; cacheWriteINRPerMtok?: number; audioInputINRPerMtok?: number; inrPerMinute?: number; inrPerMillionCharacters?: number }; residency: 'india' | 'global'; languages: string[]; context_length: number | null; max_output_tokens: number | null; tools: boolean; modalities: string[]; supported_parameters: string[]; reasoning_efforts?: string[]; openness?: 'open' | 'permissive' | 'closed'; inrPerImage?: number; dimensions?: number; routes: ({ provider: string; model?: string; residency: 'india' | 'global'; inputINRPerMtok: number; outputINRPerMtok: number; available: boolean; maintenance: boolean; byok_only: boolean; configured: boolean; context_length: number | null })[] }
+    reply: { id: string; object: 'model'; owned_by: string; kind: 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'rerank' | 'moderation' | 'virtual'; pricing: { inputINRPerMtok: number; outputINRPerMtok: number; cachedInputINRPerMtok?: number; cacheWriteINRPerMtok?: number; audioInputINRPerMtok?: number; inrPerMinute?: number; inrPerMillionCharacters?: number; inrPerThousandSearches?: number }; residency: 'india' | 'global'; languages: string[]; context_length: number | null; max_output_tokens: number | null; tools: boolean; modalities: string[]; supported_parameters: string[]; reasoning_efforts?: string[]; openness?: 'open' | 'permissive' | 'closed'; inrPerImage?: number; dimensions?: number; routes: ({ provider: string; model?: string; residency: 'india' | 'global'; inputINRPerMtok: number; outputINRPerMtok: number; available: boolean; maintenance: boolean; byok_only: boolean; configured: boolean; context_length: number | null })[] }
   }
   /** The coding profile of the person behind this credential; defaults while none is saved. */
   getProfile: {
@@ -381,13 +476,13 @@ export interface Operations {
   getRun: {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_subagent: ({ subagent: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_subagent: ({ subagent: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** One run with its sums by model and by agent. Without agent_id and key_id, it is the run of the caller, or the only run with this id. */
   getRunConsole: {
     path: { id: string | number }
     query?: { agent_id?: number; key_id?: number }
-    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_subagent: ({ subagent: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    reply: { run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number; by_model: ({ model: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_agent: ({ agent_id: number | null; agent_name: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; by_subagent: ({ subagent: string | null; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** The messages of one prompt of an MCP server, made now. `_meta` names the server. What they say is untrusted. */
   getServerPrompt: {
@@ -481,6 +576,21 @@ export interface Operations {
     path: { slug: string | number }
     reply: { alerts: ({ id: number; metric: 'error_rate' | 'latency_p95'; threshold: number; channel: 'email' | 'webhook'; target?: string; firing: boolean; firing_since: string | null; last_told_at: string | null; created_at: string; heard: boolean })[] }
   }
+  /** Batches that this caller may see, the newest first. */
+  listBatches: {
+    query?: { after?: string; limit?: number }
+    reply: { object: 'list'; data: ({ id: string; object: 'batch'; endpoint: string; status: string; input_file_id: string | null; output_file_id: string | null; error_file_id: string | null; created_at: number; expires_at: number; request_counts: { total: number; completed: number; failed: number } })[]; has_more: boolean }
+  }
+  /** Requests for more budget, the newest first. An agent sees its own, a key those that were made with it, a member their own and those for their agents and keys, and owners and admins all. */
+  listBudgetRequests: {
+    query?: { state?: 'open' | 'all'; run_id?: string; limit?: number; cursor?: string }
+    reply: { requests: ({ id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean })[]; next_cursor: string | null }
+  }
+  /** Requests for more budget, the newest first. An agent sees its own, a key those that were made with it, a member their own and those for their agents and keys, and owners and admins all. */
+  listBudgetRequestsConsole: {
+    query?: { state?: 'open' | 'all'; run_id?: string; limit?: number; cursor?: string }
+    reply: { requests: ({ id: number; scope: 'run' | 'agent' | 'key' | 'workspace' | 'member' | 'org'; target_id: string; target_name: string | null; period: 'ever' | 'month' | 'week' | 'day' | null; run_id: string | null; agent_id: number | null; key_id: number | null; amount_inr: number | null; calls: number | null; reason: string; state: 'open' | 'granted' | 'refused' | 'expired'; asked_at: string; asked_by: { kind: 'agent' | 'key' | 'person'; id: number; name: string | null }; expires_at: string; decided_at: string | null; decided_by: { kind: 'person'; id: number; name: string | null } | null; granted_inr: number | null; granted_calls: number | null; until: string | null; may_decide: boolean })[]; next_cursor: string | null }
+  }
   /** The fallback chains of the organisation. */
   listChains: {
     query?: { q?: string; owner?: string; sort?: 'model' | 'updated'; limit?: number; cursor?: string }
@@ -499,6 +609,16 @@ export interface Operations {
   /** The organisation's own OpenAI-compatible servers with the result of their last test, keys masked; why a check failed is for owners and admins. */
   listCustomEndpoints: {
     reply: { endpoints: ({ id: number; slug: string; provider_ref: string; model: string; name: string; base_url: string; upstream_model: string; key_mask: string | null; residency: 'india' | 'global'; checked_at: string; created_at: string; compliance: { pass: boolean; checks: ({ name: 'chat' | 'stream' | 'usage' | 'tools' | 'errors' | 'latency'; required: boolean; pass: boolean; latency_ms: number; detail: string })[] } })[] }
+  }
+  /** Files of batches that this caller may see, the newest first. */
+  listFiles: {
+    query?: { after?: string; limit?: number }
+    reply: { object: 'list'; data: ({ id: string; object: 'file'; bytes: number; created_at: number; expires_at: number; filename: string; purpose: 'batch' | 'batch_output' })[]; has_more: boolean }
+  }
+  /** Models of text and embeddings in Google's format. With a credential: those that it may use. */
+  listGeminiModels: {
+    query?: { pageSize?: string; pageToken?: string; key?: string }
+    reply: { models: { name: string; baseModelId: string; version: string; displayName: string; description: string; inputTokenLimit?: number; outputTokenLimit?: number; supportedGenerationMethods: string[]; thinking?: boolean }[]; nextPageToken?: string }
   }
   /** The open invitations to the address of the signed-in person. An agent has none. */
   listInvitations: {
@@ -519,10 +639,15 @@ export interface Operations {
     query?: { limit?: number; cursor?: string; q?: string; state?: 'active' | 'invited'; role?: 'member' | 'admin' | 'owner'; sort?: 'created' | 'name' | 'email' }
     reply: { members: ({ id: number; uid: number; email: string; name: string | null; role: 'member' | 'admin' | 'owner'; capabilities: ('usage:org:view' | 'cost:org:view' | 'audit:view')[]; monthly_budget_inr: number | null; spend_month_inr: number | null })[]; pending: ({ id: number; email: string; role: 'member' | 'admin' | 'owner'; created_at: string })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
+  /** Batches of messages that this caller may see, the newest first. */
+  listMessageBatches: {
+    query?: { after_id?: string; limit?: number }
+    reply: { data: ({ id: string; type: 'message_batch'; processing_status: 'in_progress' | 'canceling' | 'ended'; request_counts: { processing: number; succeeded: number; errored: number; canceled: number; expired: number }; created_at: string; expires_at: string; ended_at: string | null; results_url: string | null })[]; has_more: boolean }
+  }
   /** Models with prices, residency, capabilities and routes. With a credential: those that it may use, and those on own keys as provider/model-id. */
   listModels: {
     query?: { modality?: string; client_version?: string }
-    reply: { object: 'list'; data: ({ id: string; object: 'model'; owned_by: string; kind: 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'virtual'; pricing: { inputINRPerMtok: number; outputINRPerMtok: number; cachedInputINRPerMtok?: number; cacheWriteINRPerMtok?: number; audioInputINRPerMtok?: number; inrPerMinute?: number; inrPerMillionCharacters?: number }; residency: 'india' | 'global'; languages: string[]; context_length: number | null; max_output_tokens: number | null; tools: boolean; modalities: string[]; supported_parameters: string[]; reasoning_efforts?: string[]; openness?: 'open' | 'permissive' | 'closed'; inrPerImage?: number; dimensions?: number; routes: ({ provider: string; model?: string; residency: 'india' | 'global'; inputINRPerMtok: number; outputINRPerMtok: number; available: boolean; maintenance: boolean; byok_only: boolean; configured: boolean; context_length: number | null })[] })[]; models?: unknown[] }
+    reply: { object: 'list'; data: ({ id: string; object: 'model'; owned_by: string; kind: 'chat' | 'embedding' | 'image' | 'transcription' | 'speech' | 'rerank' | 'moderation' | 'virtual'; pricing: { inputINRPerMtok: number; outputINRPerMtok: number; cachedInputINRPerMtok?: number; cacheWriteINRPerMtok?: number; audioInputINRPerMtok?: number; inrPerMinute?: number; inrPerMillionCharacters?: number; inrPerThousandSearches?: number }; residency: 'india' | 'global'; languages: string[]; context_length: number | null; max_output_tokens: number | null; tools: boolean; modalities: string[]; supported_parameters: string[]; reasoning_efforts?: string[]; openness?: 'open' | 'permissive' | 'closed'; inrPerImage?: number; dimensions?: number; routes: ({ provider: string; model?: string; residency: 'india' | 'global'; inputINRPerMtok: number; outputINRPerMtok: number; available: boolean; maintenance: boolean; byok_only: boolean; configured: boolean; context_length: number | null })[] })[]; models?: unknown[] }
   }
   /** The organisations of the signed-in person; an agent sees the one in which it works. */
   listOrgs: {
@@ -558,13 +683,13 @@ export interface Operations {
   }
   /** The runs of the organisation: calls, tokens and rupees of each job. The runs with the latest calls come first. */
   listRuns: {
-    query?: { agent_id?: number; key_id?: number; from?: string; tag?: string; limit?: number; cursor?: string }
-    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    query?: { agent_id?: number; key_id?: number; from?: string; tag?: string; q?: string; state?: 'active' | 'idle' | 'held' | 'ended'; limit?: number; cursor?: string }
+    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** The runs of the organisation: calls, tokens and rupees of each job. The runs with the latest calls come first. */
   listRunsConsole: {
-    query?: { agent_id?: number; key_id?: number; from?: string; tag?: string; limit?: number; cursor?: string }
-    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    query?: { agent_id?: number; key_id?: number; from?: string; tag?: string; q?: string; state?: 'active' | 'idle' | 'held' | 'ended'; limit?: number; cursor?: string }
+    reply: { runs: ({ run_id: string; agent_id: number | null; agent_name: string | null; key_id: number | null; key_name: string | null; state: 'active' | 'idle' | 'held' | 'ended'; max_cost_inr: number | null; max_calls: number | null; max_minutes: number | null; max_subagents: number | null; tags: Record<string, string>; increase_inr?: number; increase_calls?: number; increase_until?: string; ended_at: string | null; ended_by: { kind: 'person' | 'key'; id: number } | null; first_at: string; last_at: string; calls: number; errors: number; prompt_tokens: number; completion_tokens: number; cached_tokens: number; cached_share: number | null; cost_inr: number; value_inr: number })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** A page of the prompts of one MCP server, read now. */
   listServerPrompts: {
@@ -691,6 +816,11 @@ export interface Operations {
     path: { id: string | number }
     reply: { model: string; window: '7d'; success_rate: number | null; p50_latency_ms: number | null; p95_latency_ms: number | null; tokens_per_second: number | null; requests: number }
   }
+  /** Checks texts and pictures. The categories are those of the vendor, so a call never moves to another vendor by itself. */
+  moderations: {
+    body: { model?: string; input: string | (string | { type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } })[]; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
+    reply: { id: string; model: string; results: { categories: Record<string, unknown> }[] }
+  }
   /** Turns monitoring on or off. On: each step is called every few minutes with one token, not billed here, the first time immediately. Off keeps the history. */
   monitorCollection: {
     path: { slug: string | number }
@@ -729,7 +859,7 @@ export interface Operations {
   /** Every budget of the organisation, widest scope first and in it the longest period: cap, spent, held by running calls, what is left. */
   orgBudgets: {
     query?: { limit?: number; cursor?: string; q?: string; state?: 'under' | 'warned' | 'blocked'; scope?: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; owner?: string; sort?: 'scope' | 'cap' }
-    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
+    reply: { budgets: ({ scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; increase_inr?: number; increase_until?: string; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string })[]; next_cursor: string | null; display?: { currency: string; rate: string; rate_as_of: string; amounts: unknown } }
   }
   /** The scopes of this credential. agents/ is open to every key and not listed. A session also gets all its workspaces. */
   paths: {
@@ -861,6 +991,11 @@ export interface Operations {
   removeToolServer: {
     path: { id: string | number }
     reply: { ok: true }
+  }
+  /** Ranks documents by a query, in the form of Cohere's rerank API, whatever the vendor of the model is; charged by the search or by the token. */
+  rerank: {
+    body: { model: string; query: string; documents: (string | { text: string })[]; top_n?: number; return_documents?: boolean; max_tokens_per_doc?: number; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[] }
+    reply: { id: string; model: string; results: { index: number; relevance_score: number; document?: Record<string, unknown> }[]; meta: { api_version: { version: string }; billed_units: { search_units?: number; input_tokens?: number } } }
   }
   /** Mails an open invitation once more, at most once an hour to one address. */
   resendInvitation: {
@@ -1064,7 +1199,7 @@ export interface Operations {
   /** Sets a budget of the organisation, a workspace, member, key or agent for a day, week (from Monday), month or for ever; null clears it. All budgets of a call must have room. */
   setOrgBudget: {
     body: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; target_id?: number | string | null; monthly_budget_inr?: number | null; period?: 'ever' | 'month' | 'week' | 'day'; budget_inr?: number | null; warn_percent?: number[]; strict?: boolean }
-    reply: { ok: true; budget: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string } }
+    reply: { ok: true; budget: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; increase_inr?: number; increase_until?: string; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string } }
   }
   /** Ends the session and clears its cookie. */
   signOut: {
@@ -1075,6 +1210,13 @@ export interface Operations {
     path: { slug: string | number }
     body: { starred?: boolean | null }
     reply: { ok: true; id: number; starred: boolean; stars: number }
+  }
+  /** The same as a stream: server-sent events with alt=sse, otherwise one JSON array that grows. */
+  streamGenerateContent: {
+    path: { model: string | number }
+    query?: { alt?: string; key?: string }
+    body: { contents: { role?: string; parts?: Record<string, unknown>[] }[]; systemInstruction?: { role?: string; parts?: Record<string, unknown>[] }; tools?: Record<string, unknown>[]; toolConfig?: Record<string, unknown>; generationConfig?: { maxOutputTokens?: number }; safetySettings?: Record<string, unknown>[]; optimize?: 'price' | 'latency' | 'uptime' | 'throughput' | 'quality' | 'auto'; optimize_weights?: { price?: number; latency?: number; uptime?: number; throughput?: number }; route?: 'best'; provider?: string; data_policy?: 'india_only'; exclude?: string[]; upstream_key?: string; fallbacks?: (string | { model: string; provider?: string })[]; image_optimize?: 'auto' | 'off'; image_max_edge?: number }
+    reply: { candidates?: { content?: { role?: string; parts?: Record<string, unknown>[] }; finishReason?: string; index?: number }[]; usageMetadata?: { promptTokenCount: number; candidatesTokenCount?: number; totalTokenCount?: number }; modelVersion?: string; responseId?: string }[]
   }
   /** Moves this session to another organisation of the person. */
   switchOrg: {
@@ -1211,15 +1353,20 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   appendMemoryConsole: 'POST /me/memory/append',
   approveTools: 'POST /me/tool-servers/{id}/tools/approve',
   archiveWorkspace: 'DELETE /me/workspaces/{id}',
+  askForBudget: 'POST /v1/me/budget-requests',
+  askForBudgetConsole: 'POST /me/budget-requests',
   attestationKeys: 'GET /.well-known/attestation-keys.json',
   attribute: 'POST /me/attribution',
   audit: 'GET /me/audit',
+  batchEmbedContents: 'POST /v1beta/models/{model}:batchEmbedContents',
   billing: 'GET /me/billing',
   billingProfile: 'GET /me/billing/profile',
   blockTools: 'POST /me/tool-servers/{id}/tools/block',
   budgetZone: 'GET /me/budgets/time-zone',
   budgets: 'GET /v1/me/budgets',
   callTool: 'POST /v1/tools/{name}/call',
+  cancelBatch: 'POST /v1/batches/{batch_id}/cancel',
+  cancelMessageBatch: 'POST /v1/messages/batches/{batch_id}/cancel',
   changeCollection: 'PATCH /me/collections/{id}',
   changeCustomEndpoint: 'PATCH /me/endpoints/{id}',
   changeKey: 'PATCH /me/keys/{id}',
@@ -1236,15 +1383,18 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   comparePrices: 'GET /v1/pricing/compare',
   connectClient: 'GET /me/connect/{client}',
   connectToolServer: 'POST /me/tool-servers/{id}/connect',
+  countContentTokens: 'POST /v1beta/models/{model}:countTokens',
   countTokens: 'POST /v1/messages/count_tokens',
   createAgent: 'POST /v1/me/agents',
   createAgentConsole: 'POST /me/agents',
   createAlert: 'POST /me/collections/{slug}/alerts',
+  createBatch: 'POST /v1/batches',
   createChildAgent: 'POST /v1/me/agents/{id}/children',
   createChildByPerson: 'POST /me/agents/{id}/children',
   createCollection: 'POST /me/collections',
   createCustomEndpoint: 'POST /me/endpoints',
   createKey: 'POST /me/keys',
+  createMessageBatch: 'POST /v1/messages/batches',
   createOrg: 'POST /me/orgs',
   createPaymentOrder: 'POST /me/billing/orders',
   createShare: 'POST /v1/me/memory/shares',
@@ -1253,13 +1403,17 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   createTrust: 'POST /me/agent-trust',
   createWebhook: 'POST /me/webhooks',
   createWorkspace: 'POST /me/workspaces',
+  decideBudgetRequest: 'POST /me/budget-requests/{id}',
   declineInvitation: 'POST /me/invitations/{id}/decline',
   deleteAlert: 'DELETE /me/collections/{slug}/alerts/{id}',
   deleteChain: 'DELETE /me/routing/{model}',
   deleteCollection: 'DELETE /me/collections/{id}',
+  deleteFile: 'DELETE /v1/files/{file_id}',
+  deleteMessageBatch: 'DELETE /v1/messages/batches/{batch_id}',
   deleteTrust: 'DELETE /me/agent-trust/{id}',
   deleteWebhook: 'DELETE /me/webhooks/{id}',
   dpia: 'GET /v1/org/dpia',
+  embedContent: 'POST /v1beta/models/{model}:embedContent',
   embeddings: 'POST /v1/embeddings',
   endOtherSessions: 'DELETE /me/sessions',
   endRun: 'POST /v1/me/runs/{id}/end',
@@ -1267,11 +1421,16 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   endSession: 'DELETE /me/sessions/{id}',
   endToolConnection: 'DELETE /me/tool-connections/{id}',
   forkCollection: 'POST /me/collections/fork/{slug}',
+  generateContent: 'POST /v1beta/models/{model}:generateContent',
   generateImages: 'POST /v1/images/generations',
   getAgent: 'GET /v1/me/agents/{id}',
   getAgentConsole: 'GET /me/agents/{id}',
+  getBatch: 'GET /v1/batches/{batch_id}',
   getChain: 'GET /me/routing/{model}',
   getCollection: 'GET /me/collections/{id}',
+  getFile: 'GET /v1/files/{file_id}',
+  getGeminiModel: 'GET /v1beta/models/{model}',
+  getMessageBatch: 'GET /v1/messages/batches/{batch_id}',
   getModel: 'GET /v1/models/{id}',
   getProfile: 'GET /v1/me/profile',
   getPublicCollection: 'GET /v1/collections/{slug}',
@@ -1296,14 +1455,20 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   listAgents: 'GET /v1/me/agents',
   listAgentsConsole: 'GET /me/agents',
   listAlerts: 'GET /me/collections/{slug}/alerts',
+  listBatches: 'GET /v1/batches',
+  listBudgetRequests: 'GET /v1/me/budget-requests',
+  listBudgetRequestsConsole: 'GET /me/budget-requests',
   listChains: 'GET /me/routing',
   listCollections: 'GET /me/collections',
   listConsole: 'GET /me/memory/list',
   listCustomEndpoints: 'GET /me/endpoints',
+  listFiles: 'GET /v1/files',
+  listGeminiModels: 'GET /v1beta/models',
   listInvitations: 'GET /me/invitations',
   listInvoices: 'GET /me/invoices',
   listKeys: 'GET /me/keys',
   listMembers: 'GET /me/members',
+  listMessageBatches: 'GET /v1/messages/batches',
   listModels: 'GET /v1/models',
   listOrgs: 'GET /me/orgs',
   listProviderKeyModels: 'GET /me/byok/{provider}/models',
@@ -1339,6 +1504,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   mintAgentTokenConsole: 'POST /me/agents/{id}/token',
   mintPlaygroundToken: 'POST /me/playground/token',
   modelStats: 'GET /v1/models/{id}/stats',
+  moderations: 'POST /v1/moderations',
   monitorCollection: 'POST /me/collections/{slug}/monitor',
   openApi: 'GET /openapi.json',
   operatorBacklog: 'GET /me/operator/backlog',
@@ -1375,6 +1541,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   removeMember: 'DELETE /me/members/{id}',
   removeProviderKey: 'DELETE /me/byok/{provider}',
   removeToolServer: 'DELETE /me/tool-servers/{id}',
+  rerank: 'POST /v1/rerank',
   resendInvitation: 'POST /me/members/pending/{id}/resend',
   residencyAttestation: 'GET /v1/org/residency/attestation',
   responses: 'POST /v1/responses',
@@ -1416,6 +1583,7 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   setOrgBudget: 'POST /me/budgets',
   signOut: 'POST /auth/logout',
   starCollection: 'POST /me/collections/star/{slug}',
+  streamGenerateContent: 'POST /v1beta/models/{model}:streamGenerateContent',
   switchOrg: 'POST /me/orgs/switch',
   switchToolServerOff: 'POST /me/tool-servers/{id}/off',
   switchToolServerOn: 'POST /me/tool-servers/{id}/on',
