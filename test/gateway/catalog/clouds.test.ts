@@ -22,7 +22,7 @@ const routed =
   () =>
     load({ ...model, routes: [{ provider: 'mumbai', ...price, ...route }] })
 
-test('CLOUD-06: a route of several regions in a provider of India is global, and a row that states otherwise does not load', () => {
+test('CLOUD-06 a route of several regions in a provider of India is global, and a row that states otherwise does not load', () => {
   const local = 'anthropic.claude-3-haiku-20240307-v1:0'
   const residencyOf = (route: object) => routed(route)().models.get('m')?.routes[0]?.residency
   expect([residencyOf({ upstream_model: local }), residencyOf({ upstream_model: `global.${local}` })]).toEqual(['india', 'global'])

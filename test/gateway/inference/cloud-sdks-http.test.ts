@@ -92,7 +92,7 @@ const byGateway = (model: string, more: object = {}, headers: Record<string, str
     expect(reply.status, reply.text).toBe(200)
   })
 
-test("CLOUD-03: the path and the body are those of Anthropic's SDK for Bedrock, with betas, whole and streamed", async () => {
+test("CLOUD-03 the path and the body are those of Anthropic's SDK for Bedrock, with betas, whole and streamed", async () => {
   const sdk = new AnthropicBedrock({ baseURL: cloud.url, apiKey: cloudKey, awsRegion: region, maxRetries: 0 })
   const betas = ['interleaved-thinking-2025-05-14']
   // The SDK writes the version of the API that it was made for, unless the body names the version of Bedrock.
@@ -108,7 +108,7 @@ test("CLOUD-03: the path and the body are those of Anthropic's SDK for Bedrock, 
     }
 })
 
-test("CLOUD-06: case 1: an id with a colon and an ARN with a slash are encoded as the AWS client encodes them, and it reads the test server's frames", async () => {
+test("CLOUD-06 case 1: an id with a colon and an ARN with a slash are encoded as the AWS client encodes them, and it reads the test server's frames", async () => {
   const aws = new BedrockRuntimeClient({
     endpoint: cloud.url,
     region,
@@ -132,7 +132,7 @@ test("CLOUD-06: case 1: an id with a colon and an ARN with a slash are encoded a
   aws.destroy()
 })
 
-test("CLOUD-03: the path and the body are those of Anthropic's SDK for Vertex, with betas, whole and streamed", async () => {
+test("CLOUD-03 the path and the body are those of Anthropic's SDK for Vertex, with betas, whole and streamed", async () => {
   const authClient = { projectId: 'acme', getRequestHeaders: () => Promise.resolve(new Headers({ authorization: `Bearer ${cloudKey}` })) }
   const sdk = new AnthropicVertex({ baseURL: `${cloud.url}/v1`, region: 'us-east5', projectId: 'acme', authClient: authClient as never, maxRetries: 0 })
   const betas = ['interleaved-thinking-2025-05-14']
@@ -148,7 +148,7 @@ test("CLOUD-03: the path and the body are those of Anthropic's SDK for Vertex, w
   }
 })
 
-test("CLOUD-04: the path and the body are those of Google's SDK for Vertex, whole and streamed", async () => {
+test("CLOUD-04 the path and the body are those of Google's SDK for Vertex, whole and streamed", async () => {
   const sdk = new GoogleGenAI({
     vertexai: true,
     project: 'acme',
@@ -175,7 +175,7 @@ test("CLOUD-04: the path and the body are those of Google's SDK for Vertex, whol
   }
 })
 
-test('CLOUD-03: CLOUD-04: an independent server of the clouds understands the requests, and its answers are read and charged', async () => {
+test('CLOUD-03 CLOUD-04 an independent server of the clouds understands the requests, and its answers are read and charged', async () => {
   for (const model of ['mock-claude', 'mock-gemini'])
     for (const path of ['/v1/messages', '/v1/chat/completions']) {
       const reply = await app.call('POST', path, { ...body, system: undefined, stop_sequences: undefined, model })
@@ -186,7 +186,7 @@ test('CLOUD-03: CLOUD-04: an independent server of the clouds understands the re
   expect(streamed.text).toContain('[DONE]')
 })
 
-test('CLOUD-03: CLOUD-06: case 1: signatures of AWS hold for every id, whole and streamed, as those of the SDK of Anthropic do', async () => {
+test('CLOUD-03 CLOUD-06 case 1: signatures of AWS hold for every id, whole and streamed, as those of the SDK of Anthropic do', async () => {
   cloud.accepts = request => isSignedWith(request as unknown as RecordedRequest, awsKeys)
   const [awsAccessKey, awsSecretKey] = [awsKeys.keyId, awsKeys.secretKey]
   const sdk = new AnthropicBedrock({ baseURL: cloud.url, awsRegion: region, awsAccessKey, awsSecretKey, maxRetries: 0 })
@@ -207,7 +207,7 @@ test('CLOUD-03: CLOUD-06: case 1: signatures of AWS hold for every id, whole and
   expect([refused.status, refused.json.error.code]).toEqual([502, 'all_routes_failed'])
 })
 
-test('CLOUD-03: CLOUD-04: the service account of an organisation is exchanged for tokens, with which both kinds of models are called', async () => {
+test('CLOUD-03 CLOUD-04 the service account of an organisation is exchanged for tokens, with which both kinds of models are called', async () => {
   cloud.accepts = ({ headers }) => tokens.valid.has(String(headers.authorization).replace('Bearer ', ''))
   const private_key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const credentials = { type: 'service_account', client_email: 'svc@acme.iam.gserviceaccount.com', private_key }

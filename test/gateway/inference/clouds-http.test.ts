@@ -87,7 +87,7 @@ describe('Claude in clouds', () => {
     ),
   }
   for (const [model, [wholePath, streamPath]] of Object.entries(paths))
-    test(`CLOUD-03: ${model} answers messages and chat calls, whole and streamed, and each is charged as reported`, async () => {
+    test(`CLOUD-03 ${model} answers messages and chat calls, whole and streamed, and each is charged as reported`, async () => {
       const body = { model, max_tokens: 4000, messages: hello }
       const whole = await claude.messages.create(body)
       const said = textIn(whole.content as { type: string; text?: string }[])
@@ -117,7 +117,7 @@ describe('Claude in clouds', () => {
       expect(cloud.requests.map(({ json }) => json['stream'])).toEqual(isBedrock ? Array(4).fill(undefined) : [undefined, true, undefined, true])
     })
 
-  test('CLOUD-03: a tool is called and answered through the frames, with the arguments that the model wrote', async () => {
+  test('CLOUD-03 a tool is called and answered through the frames, with the arguments that the model wrote', async () => {
     const asked = { role: 'user' as const, content: 'call weather {"city":"Pune"}' }
     const body = { model: 'bedrock-claude', max_tokens: 4000, tools: [tool] }
     const first = await claude.messages.stream({ ...body, messages: [asked] }).finalMessage()
@@ -135,7 +135,7 @@ describe('Claude in clouds', () => {
     expect(chatted.choices[0]?.message.tool_calls?.[0]).toMatchObject({ function: { name: 'weather', arguments: '{"city":"Pune"}' } })
   })
 
-  test('CLOUD-03: fields and betas that the cloud refuses are left out in pairs and named, and a pair of the row goes', async () => {
+  test('CLOUD-03 fields and betas that the cloud refuses are left out in pairs and named, and a pair of the row goes', async () => {
     const betas = 'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,prompt-caching-scope-2026-01-05'
     const body = {
       system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral', scope: 'global' } }],
@@ -171,7 +171,7 @@ describe('Claude in clouds', () => {
     expect(cloud.requests[3]?.json['tools']).toHaveLength(1)
   })
 
-  test('CLOUD-03: case 2: a status of 200 with UnknownOperationException is a failure, and the next route serves', async () => {
+  test('CLOUD-03 case 2: a status of 200 with UnknownOperationException is a failure, and the next route serves', async () => {
     cloud.answer = () => ({ body: unknownOperation })
     for (const stream of [false, true])
       for (const call of [chat, messages]) {
@@ -183,7 +183,7 @@ describe('Claude in clouds', () => {
     expect(await usageRows(app, 4)).toMatchObject(Array(4).fill({ provider: 'beta', outcome: 'ok' }))
   })
 
-  test('CLOUD-03: case 3: frames that come byte by byte give the same stream', async () => {
+  test('CLOUD-03 case 3: frames that come byte by byte give the same stream', async () => {
     const expected = eventsIn((await messages({ stream: true })).text)
     cloud.frames = frames => frames.flatMap(frame => [...frame].map(byte => Buffer.from([byte])))
     const cut = eventsIn((await messages({ stream: true })).text)
@@ -192,7 +192,7 @@ describe('Claude in clouds', () => {
     expect(await newest()).toMatchObject({ outcome: 'ok', estimated: false })
   })
 
-  test('CLOUD-03: case 3: a flipped bit is an error in the stream, and what came before it is charged', async () => {
+  test('CLOUD-03 case 3: a flipped bit is an error in the stream, and what came before it is charged', async () => {
     const flipped = (index: number) => (frames: readonly Buffer[]) => {
       const broken = Buffer.from(frames.at(index) ?? '')
       broken[60] = (broken[60] ?? 0) ^ 4
@@ -214,7 +214,7 @@ describe('Claude in clouds', () => {
     expect([other.status, other.headers.get('x-br-provider')]).toEqual([200, 'beta'])
   })
 
-  test('CLOUD-03: case 4: a stream and a reply without usage are charged by an estimate that is marked as one', async () => {
+  test('CLOUD-03 case 4: a stream and a reply without usage are charged by an estimate that is marked as one', async () => {
     const withoutUsage = (frames: readonly Buffer[]) =>
       frames.map(frame => {
         const event = eventIn(frame) as { usage?: unknown; message?: { usage?: unknown } }
@@ -299,7 +299,7 @@ describe('Claude in clouds', () => {
   })
 })
 
-test('CLOUD-04: Gemini on Vertex is called with project, location and bearer, and answers like Gemini itself', async () => {
+test('CLOUD-04 Gemini on Vertex is called with project, location and bearer, and answers like Gemini itself', async () => {
   const body = { model: 'vertex-gemini', messages: hello }
   const whole = await openai.chat.completions.create(body)
   const first = await newest()
@@ -318,7 +318,7 @@ test('CLOUD-04: Gemini on Vertex is called with project, location and bearer, an
 })
 
 describe('regions', () => {
-  test('CLOUD-06: case 7: a profile of several regions is never dialed under india_only, although its provider is in India', async () => {
+  test('CLOUD-06 case 7: a profile of several regions is never dialed under india_only, although its provider is in India', async () => {
     const refused = await chat({ model: 'profiled', data_policy: 'india_only' })
     expect([refused.status, refused.json.error.code]).toEqual([422, 'no_route'])
     expect(refused.json.error.message).toContain('No India-resident route')
@@ -333,7 +333,7 @@ describe('regions', () => {
     expect([await previewed({}), await previewed({ data_policy: 'india_only' })]).toEqual([['mumbai', 'delhi'], ['delhi']])
   })
 
-  test('CLOUD-06: a profile that a caller names by its own id is not dialed under india_only either, nor is an id of dots', async () => {
+  test('CLOUD-06 a profile that a caller names by its own id is not dialed under india_only either, nor is an id of dots', async () => {
     const own = { upstream_key: cloudKey, max_tokens: 64 }
     const profiled = await chat({ ...own, model: `mumbai/${profile}`, data_policy: 'india_only' })
     expect([profiled.status, cloud.requests.length]).toEqual([422, 0])
@@ -344,7 +344,7 @@ describe('regions', () => {
     expect([dots.status, dots.json.error.code, cloud.requests.length]).toEqual([400, 'bad_request', 2])
   })
 
-  test('CLOUD-06: case 1: an ARN goes as one encoded part of the path, and the reply has the id of the catalog', async () => {
+  test('CLOUD-06 case 1: an ARN goes as one encoded part of the path, and the reply has the id of the catalog', async () => {
     const reply = await chat({ model: 'arn-claude' })
     expect([reply.status, reply.json.model]).toEqual([200, 'arn-claude'])
     expect(cloud.requests[0]?.path).toBe('/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A123456789012%3Aapplication-inference-profile%2Fa1b2c3/invoke')
@@ -366,14 +366,14 @@ describe('Azure', () => {
     })
   const azure = async () => await chat({ model: 'azure-model', stream: true })
 
-  test('CLOUD-06: case 8: the empty first chunk does not begin the stream, so a 429 after it leads to the next route', async () => {
+  test('CLOUD-06 case 8: the empty first chunk does not begin the stream, so a 429 after it leads to the next route', async () => {
     app.alpha.script({ rawStream: [first, limit] })
     const reply = await azure()
     expect([reply.status, reply.headers.get('x-br-provider')]).toEqual([200, 'beta'])
     expect(app.alpha.requests[0]?.headers['api-key']).toBe('alpha-platform-secret')
   })
 
-  test('CLOUD-06: case 8: a 429 after content is an error frame of that stream, without failover, and the content is charged', async () => {
+  test('CLOUD-06 case 8: a 429 after content is an error frame of that stream, without failover, and the content is charged', async () => {
     app.alpha.script({ rawStream: [first, said('Hello'), said(' there'), limit] })
     const reply = await azure()
     expect([reply.headers.get('x-br-provider'), app.beta.requests.length]).toEqual(['alpha', 0])
@@ -382,7 +382,7 @@ describe('Azure', () => {
     expect(await newest()).toMatchObject({ provider: 'alpha', outcome: 'upstream_broke' })
   })
 
-  test('CLOUD-06: content filter fields pass whole and streamed, also to messages, and a filter is the fault of the request', async () => {
+  test('CLOUD-06 content filter fields pass whole and streamed, also to messages, and a filter is the fault of the request', async () => {
     app.alpha.script({ rawStream: [first, said('Hello'), said('', 'stop'), 'data: [DONE]\n\n'] })
     const streamed = await azure()
     expect(streamed.text).toContain('prompt_filter_results')
