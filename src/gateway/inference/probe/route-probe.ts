@@ -1,6 +1,7 @@
 /** Tries configured routes with three small calls each: one token, one stream, one tool call. The operator pays for them, so they have a bound of cost and time. */
 import { Cancellation } from '../../../platform/loop/cancellation.ts'
 import { isObject, parsedObject } from '../../../platform/values/json.ts'
+import { isSandbox } from '../../catalog/loading/sandbox.ts'
 import type { Model, Route } from '../../catalog/model.ts'
 import { onPlatform } from '../../routing/candidates.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
@@ -62,11 +63,11 @@ const bodies: Readonly<Record<RouteCheckName, object>> = {
   embedding: { input: 'ping' },
 }
 
-/** Returns the routes that the platform serves with its own keys and identities, in the order of the catalog. */
+/** Returns the routes that the platform serves with its own keys and identities, in the order of the catalog. The sandbox is simulated, so it is left out. */
 function configuredRoutes(models: Iterable<Model>, only: string | null): readonly { readonly model: Model; readonly route: Route }[] {
   const routes = [...models].flatMap(model => (model.kind === 'virtual' ? [] : model.routes.map(route => ({ model, route }))))
   return routes
-    .filter(({ route: { provider, byokOnly } }) => provider.configured && !byokOnly && provider.userGiven !== true)
+    .filter(({ route: { provider, byokOnly } }) => provider.configured && !byokOnly && provider.userGiven !== true && !isSandbox(provider))
     .filter(({ model, route }) => only === null || model.id === only || route.provider.id === only)
     .slice(0, routesMax)
 }
