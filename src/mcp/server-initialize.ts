@@ -46,6 +46,13 @@ export async function serveInitializeEra(
   return transport.handleRequest(request, { parsedBody })
 }
 
+/** The SDK would make a validator of JSON Schema for every server, so for every POST. Only questions to a client need one, and this era asks none. */
+const noValidator = {
+  getValidator: (): never => {
+    throw new Error('a server of this era asks its client nothing')
+  },
+}
+
 /** Returns the server of one POST. It announces no list changes and no subscriptions, because without sessions there is no stream for notifications. */
 function makeServer(surface: Surface, identity: McpIdentity): Server {
   return new Server(
@@ -59,6 +66,7 @@ function makeServer(surface: Surface, identity: McpIdentity): Server {
         ...(surface.logging ? { logging: {} } : {}),
       },
       instructions: surface.instructions ?? identity.instructions,
+      jsonSchemaValidator: noValidator,
     },
   )
 }
