@@ -4,20 +4,7 @@
  * but the packages of npm. It needs Linux, root and buildah, and takes about a minute. Nothing stays on the machine. Decision 0361 gives the reasons.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -47,7 +34,7 @@ function makeBase(base) {
     mkdirSync(join(base, 'usr', name), { recursive: true })
     symlinkSync(join('usr', name), join(base, name))
   }
-  for (const name of ['data', 'dev', 'etc', 'home/node', 'proc', 'root', 'sys', 'tmp', 'usr/local/bin']) mkdirSync(join(base, name), { recursive: true })
+  for (const name of ['data', 'dev', 'etc', 'proc', 'root', 'sys', 'tmp', 'usr/local/bin']) mkdirSync(join(base, name), { recursive: true })
   chmodSync(join(base, 'tmp'), 0o1777)
   for (const path of [process.execPath, ...programs]) {
     copyFile(base, path === process.execPath ? realpathSync(path) : path)
@@ -61,9 +48,8 @@ function makeBase(base) {
   cpSync(npm, join(base, 'usr/lib/node_modules/npm'), { recursive: true })
   symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(base, 'usr/bin/npm'))
   if (realpathSync(process.execPath) !== '/usr/bin/node') symlinkSync(realpathSync(process.execPath), join(base, 'usr/bin/node'))
-  writeFileSync(join(base, 'etc/passwd'), `root:x:0:0:root:/root:/bin/sh\nnode:x:${account}:${account}:node:/home/node:/bin/sh\n`)
+  writeFileSync(join(base, 'etc/passwd'), `root:x:0:0:root:/root:/bin/sh\nnode:x:${account}:${account}:node:/data:/bin/sh\n`)
   writeFileSync(join(base, 'etc/group'), `root:x:0:\nnode:x:${account}:\n`)
-  chownSync(join(base, 'home/node'), account, account)
 }
 
 /** Returns the arguments that give npm in the build the settings and certificates that npm has on this machine. They do not become part of the image. */

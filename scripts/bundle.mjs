@@ -29,6 +29,7 @@ const sdkFiles = {
   '@aws-sdk/client-s3': 'client-s3',
   '@aws-sdk/credential-provider-node': 'credential-provider-node',
   '@aws-sdk/nested-clients/sts': 'sts',
+  '@smithy/core/event-streams': 'event-streams',
   '@smithy/node-http-handler': 'node-http-handler',
   '@smithy/signature-v4': 'signature-v4',
 }
@@ -63,13 +64,16 @@ function moduleAddresses() {
   }
 }
 
+/** The modules that load files of the AWS SDK at their first use. */
+const sdkLoaders = ['memory/stores/s3/aws-sdk', 'gateway/cloud/sigv4', 'gateway/providers/clouds/event-frames'].map(path => join(dist, `${path}.js`))
+
 /** Returns the plugin that lets the programs find the files of the AWS SDK. */
 function sdkImports() {
   return {
     name: 'aws-sdk-imports',
     resolveId: (source, importer) => (source in sdkFiles && importer?.startsWith(dist + sep) ? { id: importOf(source), external: true } : null),
     transform(code, id) {
-      if (id !== join(dist, 'memory', 'stores', 's3', 'aws-sdk.js')) return null
+      if (!sdkLoaders.includes(id)) return null
       return code.replaceAll(/load\('([^']+)'\)/g, (_, name) => `load('${importOf(name)}')`)
     },
   }

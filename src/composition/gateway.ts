@@ -266,7 +266,7 @@ function outboundOf({ config, lookup }: AppDeps, turns: StreamTurns): Outbound {
 type Services = AllServices & { startBatches(): () => Promise<void> }
 
 function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: OperatorParts): Services {
-  const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, orgs, catalog, circuits, health } = parts
+  const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, catalog, circuits, health } = parts
   const people = orgServices(parts)
   const byok = createByok(parts)
   const routing = routingServices(parts, byok.providerKeys, byok.customServers)
@@ -328,13 +328,7 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     probeRoutes: async bounds => routeFindings(await probeRoutes(catalog.snapshot.models.values(), bounds, inference), bounds.costMaxUinr),
     ...collectionServices(parts, routing.chains, inference),
     ...toolServices(parts),
-    whoami: new Whoami({
-      version,
-      orgName: async orgId => (await orgs.find(orgId))?.name ?? '',
-      memoryConfigured: orgId => memory.isConfigured(orgId),
-      tightestBudget: async principal => tightestOf(await limits.budgetsOf(principal)),
-      balanceInr: async orgId => (isBilling(config) ? inrFromUinr(await balanceOf(db, orgId)) : null),
-    }),
+    whoami: whoamiOf(parts),
     ...reportServices(parts),
     ...hintServices(parts),
     ...operatorRowServices(parts, ofOperator),
@@ -342,6 +336,16 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     probes: parts.watch.probes,
     discovery: discoveryOf(catalog, circuits, bindings, () => parts.watch.probes.readiness()),
   }
+}
+
+function whoamiOf({ config, db, limits, memory, orgs }: AppParts): Whoami {
+  return new Whoami({
+    version,
+    orgName: async orgId => (await orgs.find(orgId))?.name ?? '',
+    memoryConfigured: orgId => memory.isConfigured(orgId),
+    tightestBudget: async principal => tightestOf(await limits.budgetsOf(principal)),
+    balanceInr: async orgId => (isBilling(config) ? inrFromUinr(await balanceOf(db, orgId)) : null),
+  })
 }
 
 function edgeDeps(

@@ -1,5 +1,4 @@
 /** What the tests of batches have in common: the operator's file, files of lines, and what the provider's answers cost. */
-import { type BatchUpstream, tokensOf } from './batch-upstream.ts'
 
 /** Prices of a call in ₹ per million tokens. A batch costs half, except `claude-batch`, whose catalog entry says what it costs. */
 export const batchModels = {
@@ -62,7 +61,3 @@ export function worthOf(model: BatchModel, tokens: { readonly input: number; rea
   const [input, output] = model === 'gpt-batch' ? [5n, 20n] : [16n, 70n]
   return BigInt(tokens.input) * input + BigInt(tokens.output) * output
 }
-
-export const upstreamTotals = ({ totals }: BatchUpstream): { input: number; output: number } => ({ ...totals })
-
-export { tokensOf }

@@ -1,6 +1,5 @@
 import { type CacheRequest, type Call, type Reply, reply } from '../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
-import { abortSignalOf, type CancelSignal } from '../../platform/loop/cancellation.ts'
 import { CallCutError } from '../../platform/loop/inflight.ts'
 import { type BearerPrincipal, type KeyPrincipal, mayActFor, type Principal } from '../../platform/security/principal.ts'
 import { assertNever } from '../../platform/values/assert.ts'
@@ -27,8 +26,8 @@ import { type Answer, dial } from './dial.ts'
 import type { IdempotentCall } from './idempotency/idempotency.ts'
 import type { Kind } from './kinds/kind.ts'
 import type { CallInput, ParsedRequest } from './kinds/request.ts'
-import type { Departure } from './leaving/departure.ts'
-import { chargingOf, departureOf, type LeavableCall, nobodyWaitsStatus, settleLeft } from './leaving/leaving.ts'
+import { chargingOf, type LeavableCall, nobodyWaitsStatus, settleLeft } from './leaving/leaving.ts'
+import { type Watch, watchCall } from './leaving/watch-call.ts'
 import type { BytesAnswer, StreamAnswer, WholeAnswer } from './replies/answer.ts'
 import { exactBytes, exactStream } from './replies/exact-reply.ts'
 import { type CachedCall, type CacheHit, type OffCall, openCache } from './reply-cache/cached-call.ts'
@@ -284,84 +283,6 @@ function hitReply({ reply: made, plan }: CacheHit, { parsed, principal }: AskedC
 /** Returns the reply of a provider, and lets the cache keep it. Nearly every call has no cache. */
 const cached = (made: Reply, cache: CachedCall | OffCall | null, answer: Answer, meter: Meter): Reply | Promise<Reply> =>
   cache === null ? made : cache.keep(made, answer, meter)
-
-/** The events that can end a call from outside, and the check of the kill switch before each dial. */
-interface Watch {
-  /** True when a plain key names the agent. The end of the agent then does not end the key. */
-  readonly isNamed: boolean
-  readonly signal: CancelSignal
-  recheck(): void
-  /** Is called once, before the first dial, because the named agent may have been revoked before the watch began. Throws `agent_revoked_label`. */
-  confirm(): void | Promise<void>
-  /** Reads the provider's reply after the caller has left. It is then also the signal. Null when no route of the plan needs that. */
-  readonly departure: Departure | null
-  end(): void
-}
-
-function watchCall(leavable: LeavableCall, call: Call, deps: InferenceDeps): Watch {
-  const watch = watchAgent(leavable.principal, leavable.agent, call, deps)
-  const departure = departureOf(leavable, watch, deps)
-  if (departure === null) return watch
-  return {
-    isNamed: watch.isNamed,
-    signal: departure,
-    departure,
-    recheck: () => watch.recheck(),
-    confirm: () => watch.confirm(),
-    end() {
-      departure.dispose()
-      watch.end()
-    },
-  }
-}
-
-/** The watch of a call that nobody but its own credential can end. It is a class because nearly every call has one. */
-class OwnWatch implements Watch {
-  readonly isNamed = false
-  readonly departure = null
-  readonly signal: CancelSignal
-  readonly #principal: BearerPrincipal
-  readonly #deps: InferenceDeps
-
-  constructor(signal: CancelSignal, principal: BearerPrincipal, deps: InferenceDeps) {
-    this.signal = signal
-    this.#principal = principal
-    this.#deps = deps
-  }
-
-  recheck(): void {
-    this.#deps.recheck(this.#principal)
-  }
-
-  confirm(): void {}
-
-  end(): void {}
-}
-
-/** A plain key's call in an agent's name ends when that agent ends. Otherwise the label would be a way around the kill switch. */
-function watchAgent(principal: BearerPrincipal, agent: ChargedAgent, call: Call, deps: InferenceDeps): Watch {
-  const { agentId, ancestorIds } = agent
-  return principal.kind === 'agent' || agentId === null ? new OwnWatch(call.signal, principal, deps) : watchNamed(principal, agentId, ancestorIds, call, deps)
-}
-
-function watchNamed(principal: BearerPrincipal, agentId: number, ancestorIds: readonly number[], call: Call, deps: InferenceDeps): Watch {
-  const controller = new AbortController()
-  return {
-    isNamed: true,
-    signal: AbortSignal.any([abortSignalOf(call.signal), controller.signal]),
-    recheck: () => deps.recheck(principal),
-    confirm() {
-      const named = deps.agentByLabel(principal.orgId, String(agentId))
-      return named instanceof Promise ? named.then(refuseRevoked) : refuseRevoked(named)
-    },
-    departure: null,
-    end: deps.inflight.register({ agentIds: [agentId, ...ancestorIds], keyId: null }, controller),
-  }
-}
-
-function refuseRevoked(named: { readonly status: string } | null): void {
-  if (named?.status === 'revoked') throw fail('agent_revoked_label')
-}
 
 /** Returns the principal of a caller with a key or an agent token. Throws `invalid_api_key`. */
 export function bearer(principal: Principal): BearerPrincipal {

@@ -2,8 +2,9 @@
  * Reads the binary frames in which Bedrock sends a stream, and writes each event as server-sent events have it. The readers of Anthropic streams then
  * read them like a stream of Anthropic itself. Decision 0870 gives the reasons.
  */
+import { createRequire } from 'node:module'
 import { crc32 } from 'node:zlib'
-import { EventStreamCodec } from '@smithy/core/event-streams'
+import type { EventStreamCodec } from '@smithy/core/event-streams'
 import { isObject, parsedObject } from '../../../platform/values/json.ts'
 import { refusedCode } from '../../wire/chat/chat-stream.ts'
 import { isBoundedJson } from '../../wire/json/json-bounds.ts'
@@ -23,10 +24,17 @@ const headRoomBytes = 96
 const messageMaxChars = 4096
 
 const utf8 = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
-const codec = new EventStreamCodec(
-  input => (typeof input === 'string' ? input : utf8(input as Uint8Array)),
-  text => Buffer.from(text),
-)
+
+/** The codec is loaded at the first stream of Bedrock: a gateway without AWS does not need it. */
+let codec: EventStreamCodec | null = null
+const load = createRequire(import.meta.url)
+function newCodec(): EventStreamCodec {
+  const { EventStreamCodec: Codec } = load('@smithy/core/event-streams') as typeof import('@smithy/core/event-streams')
+  return new Codec(
+    input => (typeof input === 'string' ? input : utf8(input as Uint8Array)),
+    text => Buffer.from(text),
+  )
+}
 
 const payloadStart = Buffer.from('{"bytes":"')
 const typeStart = Buffer.from('{"type":"')
@@ -150,6 +158,7 @@ export class EventFrames {
   #read(frame: Uint8Array): void {
     let message: ReturnType<EventStreamCodec['decode']>
     try {
+      codec ??= newCodec()
       message = codec.decode(frame)
     } catch {
       this.#refuse(corrupted)
