@@ -125,7 +125,10 @@ async function serveParsed(
   const asked = { kind, parsed, principal, agent, org, eventId, conversation: call.conversation, run: entered?.capped ?? null }
   const parts = { startedAtMs, entered, idempotentCall, tags, trace }
   const cache = call.replyCache === undefined ? null : await cacheOfCall(call.replyCache, asked, call, deps, parts)
-  if (cache?.kind === 'hit') return hitReply(cache, asked, input, call, deps)
+  if (cache?.kind === 'hit') {
+    loop?.answered()
+    return hitReply(cache, asked, input, call, deps)
+  }
   const admitted = inTurn === undefined ? admitCall(asked, deps) : admitInTurn(asked, deps, inTurn)
   const taken = admitted instanceof Promise ? await admitted : admitted
   const { plan, request, permit, sticky } = taken

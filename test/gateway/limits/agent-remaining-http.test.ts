@@ -16,6 +16,10 @@ const spentOf = statement<[agentId: string], { spent: bigint }>(
 
 interface Governed {
   readonly at: string
+  /** The path of the row, when it has parameters. */
+  readonly path?: string
+  /** True when every reply is a stream. */
+  readonly isStream?: true
   readonly body: Readonly<Record<string, unknown>>
   readonly file?: { readonly field: string; readonly bytes: () => Promise<Buffer> | Buffer }
   readonly reply?: unknown
@@ -23,11 +27,18 @@ interface Governed {
   readonly streams?: boolean
 }
 const messages = [{ role: 'user', content: 'Hello' }]
+const content = { role: 'user', parts: [{ text: 'Hello' }] }
+const generated = { contents: [content], generationConfig: { maxOutputTokens: 100 } }
+const ofGoogle = (model: string, verb: string) => ({ at: `/v1beta/models/${model}:${verb}`, path: `/v1beta/models/{model+}:${verb}` })
 const picture = { data: [{ url: 'https://pictures.example/1.png' }] }
 const rows: readonly Governed[] = [
   { at: '/v1/chat/completions', body: { model: 'alpha-only', messages, max_tokens: 100 }, streams: true },
   { at: '/v1/messages', body: { model: 'alpha-only', messages, max_tokens: 100 }, streams: true },
   { at: '/v1/responses', body: { model: 'alpha-only', input: 'Hello', max_output_tokens: 100 }, streams: true },
+  { ...ofGoogle('alpha-only', 'generateContent'), body: generated },
+  { ...ofGoogle('alpha-only', 'streamGenerateContent'), body: generated, isStream: true },
+  { ...ofGoogle('test-embed', 'embedContent'), body: { content } },
+  { ...ofGoogle('test-embed', 'batchEmbedContents'), body: { requests: [{ model: 'models/test-embed', content }] } },
   { at: '/v1/embeddings', body: { model: 'test-embed', input: 'Hello' } },
   { at: '/v1/images/generations', body: { model: 'draw', prompt: 'Hello' }, reply: picture },
   { at: '/v1/images/edits', body: { model: 'draw', prompt: 'Hello' }, reply: picture, file: { field: 'image', bytes: () => pictureOf(8, 8) } },
@@ -76,13 +87,13 @@ describe('the remaining budget of an agent', () => {
 
   test('BUDX-07 every governed reply to an agent, whole, streamed or an error, has the remaining budget, exact to the micro-rupee', async () => {
     const charging = bindingsOf(endpointTable).filter(({ row }) => row.inference === true)
-    expect(charging.map(({ at }) => at.split(' ')[1]).sort()).toEqual(rows.map(({ at }) => at).sort())
+    expect(charging.map(({ at }) => at.split(' ')[1]).sort()).toEqual(rows.map(({ at, path = at }) => path).sort())
     for (const row of rows) {
       const agent = await agentWith(`agent of ${row.at.replaceAll('/', ' ')}`, 100)
       const whole = await send(row, agent.token)
       expect([row.at, whole.status]).toEqual([row.at, 200])
       // A reply that is relayed as it arrives has its headers before it is charged.
-      const isOnItsWay = row.replyType === 'audio/mpeg'
+      const isOnItsWay = row.isStream === true || row.replyType === 'audio/mpeg'
       expect([row.at, whole.left]).toEqual([row.at, isOnItsWay ? '100' : await leftOf(agent.id, 100)])
       expect(await spent(agent.id)).toBeGreaterThan(0n)
       if (row.streams) {

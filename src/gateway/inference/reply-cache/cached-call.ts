@@ -7,7 +7,7 @@ import type { CallPolicy } from '../../../platform/security/principal.ts'
 import { inrTextOf, uinrFromInr } from '../../../platform/values/money.ts'
 import { resolveAsPaid } from '../../routing/payer.ts'
 import type { Attempt, Plan } from '../../routing/plan.ts'
-import type { RunOfCall, UsageEvent } from '../../usage/events/record.ts'
+import { cacheProviderId, type RunOfCall, type UsageEvent } from '../../usage/events/record.ts'
 import { brHeader } from '../../wire/response-headers.ts'
 import { type AskedCall, resolveRequestOf } from '../admit-call.ts'
 import type { Meter } from '../charge/meter.ts'
@@ -18,9 +18,6 @@ import type { Answer } from '../dial.ts'
 import { noteLeft } from '../run/left-headers.ts'
 import { type FoundReply, type ReplyCache, replyMaxBytes } from './reply-cache.ts'
 import { cachedKinds, isStorable, withoutBill } from './storable.ts'
-
-/** The provider of calls that the cache answers. No operator can give a provider this id. */
-export const cacheProviderId = 'br:cache'
 
 /** A longer request is not cached: to read it again would keep other callers waiting. */
 const requestMaxBytes = 1024 * 1024
@@ -120,7 +117,7 @@ const shown = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_name, each: unknown) => (typeof each === 'bigint' ? String(each) : each)) ?? 'null')
 
 /** Settles a call that the cache serves, and returns the reply. It takes a unit of every limit of requests, and nothing of a budget or the balance. */
-async function serveFound(found: FoundReply, asked: AskedCall, plan: Plan, { route }: Attempt, call: CallFacts, deps: InferenceDeps): Promise<Reply> {
+async function serveFound(found: FoundReply, asked: AskedCall, plan: Plan, { route, byok }: Attempt, call: CallFacts, deps: InferenceDeps): Promise<Reply> {
   const { principal, agent, eventId, run, parsed } = asked
   const granted = deps.limits.admit({
     principal,
@@ -132,6 +129,7 @@ async function serveFound(found: FoundReply, asked: AskedCall, plan: Plan, { rou
     needUinr: 0n,
     worstUinr: 0n,
     debitUinr: null,
+    isFree: principal.isTrial === true && !byok,
     isCached: true,
   })
   const permit = granted instanceof Promise ? await granted : granted

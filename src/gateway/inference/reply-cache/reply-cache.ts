@@ -14,7 +14,7 @@ export interface ReplyCacheDeps {
   readonly log: Log
   readonly sealer: Sealer
   readonly masterKey: Buffer
-  readonly controlLog: Pick<ControlLog, 'on'>
+  readonly controlLog: Pick<ControlLog, 'on' | 'onGap'>
   /** Returns the founder of an organisation. When it is left out, each organisation is its own founder. */
   readonly founderOf?: (orgId: number) => string
 }
@@ -71,6 +71,10 @@ export class ReplyCache {
     this.#deps = deps
     deps.controlLog.on(news => {
       if (news.kind === windowClosed) this.closings++
+    })
+    // News may be lost in a gap.
+    deps.controlLog.onGap(() => {
+      this.closings++
     })
   }
 

@@ -75,7 +75,7 @@ export class CallPermit<E extends ChargedEvent> implements Permit<E> {
     this.#amounts = [...hold.amounts]
     this.#charge = hold.charge
     this.balanceLeftUinr = balanceLeftOf(hold)
-    this.runSpentUinr = hold.hasRun ? runSpentOf(hold.counters) : null
+    this.runSpentUinr = hold.hasRun ? runSpentOf(hold.shown) : null
     this.#capsVersion = hold.capsVersion
     this.#generation = tools.acquirer.generation
     this.#tokens = hold.countsTokens ? new TokenUse(this.#counters, this.#amounts, counter => this.#minuteOf(counter)) : null

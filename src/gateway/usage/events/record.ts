@@ -12,6 +12,9 @@ export type Outcome =
   /** The process died. The outcome is written later, from the journal. */
   | 'interrupted'
 
+/** The provider of calls that the cache answers. No operator can give a provider this id. */
+export const cacheProviderId = 'br:cache'
+
 export type UsageKind =
   | 'chat'
   | 'messages'

@@ -6,7 +6,7 @@ import { latencyBucket } from '../../../platform/observe/latency-buckets.ts'
 import { istHour } from '../../../platform/values/ist-time.ts'
 import type { BoundedNames } from '../events/bounded-names.ts'
 import { istDays, modelText, tokensOf, wholeMs } from '../events/columns.ts'
-import type { UsageEvent } from '../events/record.ts'
+import { cacheProviderId, type UsageEvent } from '../events/record.ts'
 
 /** The finest grouping. Every table of an organisation groups by some of these fields. A missing value is 0 or ''. */
 export interface Facts {
@@ -103,7 +103,7 @@ function newGroup(event: UsageEvent, { day, hour, label, model }: Names): Group 
       byok,
     },
     sums: emptyRollup(),
-    model: provider.startsWith('byoe:') || kind === 'tool' ? null : emptyModelRollup(),
+    model: provider.startsWith('byoe:') || provider === cacheProviderId || kind === 'tool' ? null : emptyModelRollup(),
     latencies: new Map(),
   }
 }
@@ -131,8 +131,8 @@ function addEvent({ sums, model, latencies }: Group, event: UsageEvent): void {
   sums.cache_write_tokens += tokensOf(event.cacheWriteTokens)
   sums.value_uinr += event.valueUinr
   sums.cost_uinr += event.costUinr
-  // The hours of a batch say nothing about the speed of a model.
-  const isServed = outcome === 'ok' && status < 400 && event.kind !== 'batch'
+  // The hours of a batch, and replies of the cache, say nothing about the speed of a model.
+  const isServed = outcome === 'ok' && status < 400 && event.kind !== 'batch' && event.provider !== cacheProviderId
   if (isServed) {
     const bucket = latencyBucket(event.latencyMs)
     latencies.set(bucket, (latencies.get(bucket) ?? 0) + 1)

@@ -12,7 +12,7 @@ export const lockSums = statement<[], { isLocked: boolean }>('usage.lock_sums', 
 const eventSums = `count(*), count(*) filter (where ${failedSql}), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(cache_write_tokens),
      sum(value_uinr), sum(cost_uinr)`
 /** Excludes organisations' own servers and tools. */
-const onOurs = "provider not like 'byoe:%' and kind <> 'tool'"
+const onOurs = "provider not like 'byoe:%' and provider <> 'br:cache' and kind <> 'tool'"
 const columns = 'requests, errors, prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, value_uinr, cost_uinr'
 
 const callerColumns = 'user_id, workspace_id, agent_id, model, provider, byok'

@@ -97,7 +97,7 @@ const nameMaxChars = 256
 function withTags(tags: RunCalls['tags'], more: Readonly<Record<string, unknown>>): RunCalls['tags'] {
   const made: Record<string, string> = { ...tags }
   for (const [key, value] of Object.entries(more))
-    if (made[key] === undefined && typeof value === 'string' && Object.keys(made).length < tagsMax) made[key] = value
+    if (!Object.hasOwn(made, key) && typeof value === 'string' && Object.keys(made).length < tagsMax) made[key] = value
   return made
 }
 

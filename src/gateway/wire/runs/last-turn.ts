@@ -12,15 +12,19 @@ type Body = Readonly<Record<string, unknown>>
 const valuesMax = 2000
 /** The deepest value that is read. */
 const depthMax = 32
-/** Longer arguments are compared as text, also when only the order of their keys differs. */
+/** Longer arguments are compared as text, also when only the order of their keys differs. So are those beyond the characters of a turn. */
 const argumentsMaxChars = 16 * 1024
+const parsedMaxChars = 64 * 1024
+/** Names of larger objects are compared in the order in which they came. */
+const sortedMax = 256
 
 /** Returns the last turn of a conversation: empty when its last answer calls no tool, null when it has no answer or no result yet. */
 export function lastTurnOf(format: WireFormat, body: Body): Turn | null {
   const texts = new TurnTexts()
-  const turns = format === 'openai-responses' ? body['input'] : body['messages']
+  const { list, read } = readers[format]
+  const turns = body[list]
   if (!Array.isArray(turns)) return null
-  const isAnswered = format === 'openai-responses' ? readItems(turns, texts) : readMessages(turns, texts)
+  const isAnswered = read(turns, texts)
   if (isAnswered && texts.calls === 0) return texts.list
   return texts.calls > 0 && texts.results > 0 ? texts.list : null
 }
@@ -30,18 +34,31 @@ class TurnTexts {
   readonly list: string[] = []
   calls = 0
   results = 0
+  #parsedChars = 0
 
   addCall(name: unknown, given: unknown): void {
     this.calls++
+    if (this.list.length >= valuesMax) return
     this.list.push('call')
     this.#add(name, 0)
-    this.#add(typeof given === 'string' ? parsedArguments(given) : given, 0)
+    this.#add(typeof given === 'string' ? this.#parsed(given) : given, 0)
   }
 
   addResult(content: unknown): void {
     this.results++
+    if (this.list.length >= valuesMax) return
     this.list.push('result')
     this.#add(content, 0)
+  }
+
+  #parsed(text: string): unknown {
+    if (text.length > argumentsMaxChars || this.#parsedChars + text.length > parsedMaxChars || !text.trimStart().startsWith('{')) return text
+    this.#parsedChars += text.length
+    try {
+      return JSON.parse(text)
+    } catch {
+      return text
+    }
   }
 
   /** The order of keys does not matter. */
@@ -62,21 +79,12 @@ class TurnTexts {
   #addObject(value: Body, depth: number): void {
     this.list.push('{')
     const names = Object.keys(value)
-    for (const name of names.length > valuesMax ? names : names.sort()) {
+    for (const name of names.length > sortedMax ? names : names.sort()) {
       if (this.list.length >= valuesMax) break
       this.list.push(name)
       this.#add(value[name], depth + 1)
     }
     this.list.push('}')
-  }
-}
-
-function parsedArguments(text: string): unknown {
-  if (text.length > argumentsMaxChars || !text.trimStart().startsWith('{')) return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
   }
 }
 
@@ -118,6 +126,35 @@ function readItems(items: readonly unknown[], texts: TurnTexts): boolean {
   for (const output of results.toReversed()) texts.addResult(output)
   return calls.length > 0
 }
+
+/** Reads the contents of a request of Google's format, whose names may have either spelling. Returns as `readMessages` does. */
+function readContents(contents: readonly unknown[], texts: TurnTexts): boolean {
+  let at = contents.length - 1
+  while (at >= 0 && !isOfModel(contents[at])) at--
+  const last = contents[at]
+  if (!isObject(last)) return false
+  for (const part of listOf(last['parts'])) {
+    const call = isObject(part) ? (part['functionCall'] ?? part['function_call']) : null
+    if (isObject(call)) texts.addCall(call['name'], call['args'])
+  }
+  if (texts.calls === 0) return true
+  for (const content of contents.slice(at + 1))
+    for (const part of listOf(isObject(content) ? content['parts'] : null)) {
+      const result = isObject(part) ? (part['functionResponse'] ?? part['function_response']) : null
+      if (isObject(result)) texts.addResult(result['response'])
+    }
+  return true
+}
+
+/** Where a format has its turns, and how they are read. */
+const readers: Readonly<Record<WireFormat, { readonly list: string; read(turns: readonly unknown[], texts: TurnTexts): boolean }>> = {
+  openai: { list: 'messages', read: readMessages },
+  anthropic: { list: 'messages', read: readMessages },
+  'openai-responses': { list: 'input', read: readItems },
+  gemini: { list: 'contents', read: readContents },
+}
+
+const isOfModel = (content: unknown): boolean => isObject(content) && content['role'] === 'model'
 
 const isAssistant = (message: unknown): boolean => isObject(message) && message['role'] === 'assistant'
 

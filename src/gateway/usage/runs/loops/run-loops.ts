@@ -86,7 +86,9 @@ export class RunLoops {
    * Begins to watch a call. Returns a promise only when a long text must be read in turns. Throws `run_loop_detected` when the call repeats what its run has
    * said too often, and the rule says `stop`.
    */
-  begin(run: LoopedRun, { body, turn }: LoopContent, inTurn: InTurn | undefined): LoopCall | Promise<LoopCall> {
+  begin(named: LoopedRun, { body, turn }: LoopContent, inTurn: InTurn | undefined): LoopCall | Promise<LoopCall> {
+    // The name of an actor is a word of the caller, and a part of a header keeps the whole header in memory.
+    const run = named.actor === '' ? named : { ...named, actor: sampleOfTurn([named.actor]).sample }
     const state = this.#states.of(run.ref.orgId, run.key, this.#deps.clock.nowMs())
     const bodySample = body === null || body.length === 0 ? null : sampleOfBody(body)
     const ofTurn = turn === null || turn.length === 0 ? null : sampleOfTurn(turn)
