@@ -68,6 +68,18 @@ const formats: Record<string, { readonly path: string; body(turns: readonly Turn
       ],
     }),
   },
+  gemini: {
+    path: '/v1beta/models/alpha-only:generateContent',
+    body: (turns, mark) => ({
+      contents: [
+        { role: 'user', parts: [{ text: `Go on ${mark}` }] },
+        ...turns.flatMap(({ args, result }) => [
+          { role: 'model', parts: [{ functionCall: { name: 'run', args: JSON.parse(args) } }] },
+          { role: 'user', parts: [{ functionResponse: { name: 'run', response: { output: result } } }] },
+        ]),
+      ],
+    }),
+  },
 }
 const same = (n: number): Turn => ({ args: n % 2 === 0 ? '{"a":1,"b":[2]}' : '{ "b": [2], "a": 1 }', result: 'error: no such file' })
 const polled = (n: number): Turn => ({ args: '{"job":7}', result: `waited ${n} s` })
@@ -88,7 +100,7 @@ describe('runs that repeat themselves', () => {
     return (await app.call('POST', `/v1/me/agents/${json.id}/token`, {})).json.access_token
   }
   const send = (token: string, run: string, path: string, body: object, headers: Record<string, string> = {}): Promise<TestReply> =>
-    app.call('POST', path, { model: 'alpha-only', ...body }, { token, headers: { 'x-br-run-id': run, ...headers } })
+    app.call('POST', path, path.startsWith('/v1beta/') ? body : { model: 'alpha-only', ...body }, { token, headers: { 'x-br-run-id': run, ...headers } })
   /** Sends the conversation up to each turn, as an agent does, and returns the statuses. */
   const play = async (token: string, run: string, format: string, turns: readonly Turn[], headers?: Record<string, string>): Promise<number[]> => {
     const { path, body } = formats[format] as (typeof formats)[string]

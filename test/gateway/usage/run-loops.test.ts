@@ -1,5 +1,5 @@
 /** The watch for loops: its bounds, what it reads of long bodies, and what two processes report. */
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { RunLoops } from '../../../src/gateway/usage/runs/loops/run-loops.ts'
 import { RunStates } from '../../../src/gateway/usage/runs/loops/run-states.ts'
 import { lastTurnOf } from '../../../src/gateway/wire/runs/last-turn.ts'
@@ -91,6 +91,20 @@ test('the last turn of a conversation is bounded, ignores ids and the order of k
   const input = [item('function_call', { name: 'f', arguments: '{}' }), item('function_call_output', { output: 'o' })]
   expect(lastTurnOf('openai-responses', { input })).toEqual(['call', 'f', '{', '}', 'result', 'o'])
   expect(lastTurnOf('openai-responses', { input: [...input, { type: 'message', role: 'assistant', content: 'done' }] })).toEqual([])
+})
+
+test('RUN-05 a turn with thousands of calls is read within bounds, whatever their arguments contain', () => {
+  const list = `{"a":[${'[],'.repeat(5_000)}[]]}`
+  const call = { id: 'x', type: 'function', function: { name: 'f', arguments: list } }
+  const answers = Array.from({ length: 2_000 }, () => ({ role: 'tool', tool_call_id: 'x', content: 'out' }))
+  const messages = [{ role: 'user', content: 'go' }, { role: 'assistant', content: null, tool_calls: Array.from({ length: 2_000 }, () => call) }, ...answers]
+  const parse = vi.spyOn(JSON, 'parse')
+  const read = lastTurnOf('openai', { messages })
+  const parsedChars = parse.mock.calls.reduce((sum, [text]) => sum + text.length, 0)
+  parse.mockRestore()
+  expect(read?.length).toBeLessThan(2_100)
+  expect(parsedChars).toBeGreaterThan(0)
+  expect(parsedChars).toBeLessThanOrEqual(64 * 1024)
 })
 
 const toolUse = (input: object) => ({
