@@ -100,7 +100,10 @@ function addAdd(providers: Command): void {
   addExamples(command, [
     ['brigade providers add groq', 'asks for the key'],
     ['printenv GROQ_API_KEY | brigade providers add groq --from -', 'from a pipe'],
-    ['brigade providers add vertex-openai --from account.json --value project=acme --value location=eu', 'a file with a JSON object holds credentials'],
+    [
+      'brigade providers add vertex-openai --from account.json --value project=acme --value location=eu --model google/gemini-2.5-flash',
+      'a file with a JSON object holds credentials',
+    ],
   ])
   command.action((provider: string, flags: AddFlags) =>
     personal(flags, false, async client => {

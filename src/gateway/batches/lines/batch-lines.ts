@@ -173,7 +173,7 @@ export class BatchLines {
     if (org.retentionDays === 0)
       throw fail('model_gated', {
         message:
-          'A batch stays at its provider for days, and this organisation has no data-retention window. An owner can set one (PUT /me/org/data-retention).',
+          'A batch stays at its provider for days, and this organisation has no retention window. An owner or admin can set one (PUT /me/org/data-retention).',
       })
     const plan = this.#deps.resolve({
       modelId: request.modelId,
