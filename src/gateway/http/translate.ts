@@ -1,6 +1,7 @@
 import { DatabaseUnavailableError } from '../../platform/db/db.ts'
 import { fail, GatewayError } from '../../platform/errors.ts'
 import { CallCutError } from '../../platform/loop/inflight.ts'
+import { brHeader } from '../wire/response-headers.ts'
 
 /** Returns the error of the error table for a known failure, and every other failure unchanged. */
 export function translate(thrown: unknown): unknown {
@@ -14,8 +15,21 @@ export function translate(thrown: unknown): unknown {
 /** A deeply nested value can be parsed, but writing, measuring and checking it are recursive, so its depth can exceed the stack. */
 const isTooDeep = (thrown: unknown): boolean => thrown instanceof RangeError && thrown.message === 'Maximum call stack size exceeded'
 
-/** Returns the error for a call that the gateway itself ended before anything was sent. */
+/** Returns the error for a call that the gateway itself ended before anything was sent. A call of a run has the id of its run. */
 export function cutError(cut: CallCutError): GatewayError {
+  const error = errorOfCut(cut)
+  const { runId } = cut
+  if (runId === null) return error
+  const extra = cut.reason === 'run_ended' ? { scope: 'run', run_id: runId } : error.options.extra
+  return fail(error.errorName, {
+    ...error.options,
+    message: error.message,
+    headers: { ...error.options.headers, [brHeader.runId]: runId },
+    ...(extra === undefined ? {} : { extra }),
+  })
+}
+
+function errorOfCut(cut: CallCutError): GatewayError {
   switch (cut.reason) {
     case 'agent_revoked':
       return fail('invalid_api_key', { message: 'This agent has been revoked. Stop: its tokens work no more.', extra: { reason: 'agent_revoked' } })

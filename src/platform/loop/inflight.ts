@@ -29,9 +29,12 @@ export const everyToolCall = 'tool_calls'
 export class CallCutError extends Error {
   override readonly name = 'CallCutError'
   readonly reason: CutReason
-  constructor(reason: CutReason) {
+  /** The run of the call. Null until the call notes it. */
+  readonly runId: string | null
+  constructor(reason: CutReason, runId: string | null = null) {
     super(reason)
     this.reason = reason
+    this.runId = runId
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Call } from '../../../../platform/endpoint.ts'
 import { fail, GatewayError } from '../../../../platform/errors.ts'
+import { CallCutError } from '../../../../platform/loop/inflight.ts'
 import type { BearerPrincipal, CallPolicy } from '../../../../platform/security/principal.ts'
 import type { LoopRule } from '../../../../platform/security/run-caps.ts'
 import { brHeader } from '../../../wire/response-headers.ts'
@@ -100,6 +101,8 @@ export async function revokedError(
 
 /** Adds the id of the run to an error, unless it has it. Other values are returned unchanged. */
 export function withRunId(error: unknown, runId: string): unknown {
+  // One reason may cut calls of several runs.
+  if (error instanceof CallCutError) return new CallCutError(error.reason, runId)
   if (!(error instanceof GatewayError) || error.options.headers?.[brHeader.runId] !== undefined) return error
   return fail(error.errorName, { ...error.options, message: error.message, headers: { ...error.options.headers, [brHeader.runId]: runId } })
 }
