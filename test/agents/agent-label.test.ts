@@ -5,7 +5,7 @@ import { type ImageProviders, keys, startImageProviders } from '../gateway/infer
 import { defaultOperatorFile, startApp, type TestApp, until } from '../harness/app.ts'
 import { picture as pictureOf } from '../harness/pictures.ts'
 import { wavOf } from '../harness/wav.ts'
-import { familyOf, newName, said as saidBy } from './family.ts'
+import { codeIn, familyOf, newName, said as saidBy } from './family.ts'
 
 interface Answer {
   readonly status: number
@@ -19,6 +19,9 @@ interface Ask {
 
 const price = { source: 'test', as_of: '2026-01-01' }
 const messages = [{ role: 'user', content: 'Hello there' }]
+const content = { role: 'user', parts: [{ text: 'Hello there' }] }
+const generated = { contents: [content], generationConfig: { maxOutputTokens: 50 } }
+const embedded = { requests: [{ model: 'models/test-embed', content }] }
 const picture = { data: [{ url: 'https://pictures.example/1.png' }] }
 const members = ['flux-1-schnell', 'flux-1-dev', 'sdxl']
 
@@ -76,11 +79,12 @@ describe('an agent that a plain key names', () => {
 
   const asking = (at: string, ask: (token: string, headers: Record<string, string>) => Promise<Answer>): Ask =>
     Object.assign((token: string, headers: Record<string, string> = {}) => ask(token, headers), { at })
-  const json = (path: string, body: object): Ask =>
-    asking(path, async (token, headers) => {
+  const json = (path: string, body: object, at = path): Ask =>
+    asking(at, async (token, headers) => {
       const { status, json } = await app.call('POST', path, body, { token, headers })
-      return { status, code: json?.error?.code ?? null }
+      return { status, code: codeIn(json) ?? null }
     })
+  const google = (model: string, verb: string, body: object): Ask => json(`/v1beta/models/${model}:${verb}`, body, `/v1beta/models/{model+}:${verb}`)
   const form = (path: string, model: string, field: string, bytes: () => Promise<Buffer> | Buffer): Ask =>
     asking(path, async (token, headers) => {
       const body = new FormData()
@@ -105,6 +109,10 @@ describe('an agent that a plain key names', () => {
     'streamed chat': { model: 'alpha-only', ask: json('/v1/chat/completions', { model: 'alpha-only', messages, max_tokens: 50, stream: true }) },
     messages: { model: 'alpha-only', ask: json('/v1/messages', { model: 'alpha-only', messages, max_tokens: 50 }) },
     responses: { model: 'alpha-only', ask: json('/v1/responses', { model: 'alpha-only', input: 'Hello there', max_output_tokens: 50 }) },
+    gemini: { model: 'alpha-only', ask: google('alpha-only', 'generateContent', generated) },
+    'streamed gemini': { model: 'alpha-only', ask: google('alpha-only', 'streamGenerateContent', generated) },
+    'an embedding of gemini': { model: 'test-embed', ask: google('test-embed', 'embedContent', { content }) },
+    'embeddings of gemini': { model: 'test-embed', ask: google('test-embed', 'batchEmbedContents', embedded) },
     embeddings: { model: 'test-embed', ask: json('/v1/embeddings', { model: 'test-embed', input: 'Hello there' }) },
     images: { model: 'draw', ask: json('/v1/images/generations', { model: 'draw', prompt: 'a boat' }) },
     'image edits': { model: 'draw', ask: form('/v1/images/edits', 'draw', 'image', () => pictureOf(8, 8)) },

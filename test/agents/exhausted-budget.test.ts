@@ -5,15 +5,19 @@ import { mcpTools } from '../../src/mcp/tools/tools.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../harness/app.ts'
 import { picture as pictureOf } from '../harness/pictures.ts'
 import { wavOf } from '../harness/wav.ts'
-import { familyOf, newName } from './family.ts'
+import { codeIn, familyOf, newName } from './family.ts'
 
 /** A valid body: JSON fields, or a form when there is a file. */
 interface Asked {
+  /** The model in the path. */
+  readonly model?: string
   readonly body: Readonly<Record<string, unknown>>
   readonly file?: { readonly field: string; readonly bytes: () => Promise<Buffer> | Buffer }
 }
 
 const messages = [{ role: 'user', content: 'Hello there' }]
+const content = { role: 'user', parts: [{ text: 'Hello there' }] }
+const generated = { contents: [content], generationConfig: { maxOutputTokens: 50 } }
 /** Every endpoint that charges, with each kind of call that it accepts. */
 const endpoints: Readonly<Record<string, readonly Asked[]>> = {
   'POST /v1/chat/completions': [
@@ -23,6 +27,10 @@ const endpoints: Readonly<Record<string, readonly Asked[]>> = {
   ],
   'POST /v1/messages': [{ body: { model: 'alpha-only', messages, max_tokens: 50 } }, { body: { model: 'alpha-only', messages, max_tokens: 50, stream: true } }],
   'POST /v1/responses': [{ body: { model: 'alpha-only', input: 'Hello there' } }, { body: { model: 'alpha-only', input: 'Hello there', stream: true } }],
+  'POST /v1beta/models/{model+}:generateContent': [{ model: 'alpha-only', body: generated }],
+  'POST /v1beta/models/{model+}:streamGenerateContent': [{ model: 'alpha-only', body: generated }],
+  'POST /v1beta/models/{model+}:embedContent': [{ model: 'test-embed', body: { content } }],
+  'POST /v1beta/models/{model+}:batchEmbedContents': [{ model: 'test-embed', body: { requests: [{ model: 'models/test-embed', content }] } }],
   'POST /v1/embeddings': [{ body: { model: 'test-embed', input: 'Hello there' } }],
   'POST /v1/images/generations': [{ body: { model: 'draw', prompt: 'a boat' } }],
   'POST /v1/images/edits': [{ body: { model: 'draw', prompt: 'a boat' }, file: { field: 'image', bytes: () => pictureOf(8, 8) } }],
@@ -82,8 +90,8 @@ beforeEach(() => {
 const dialed = () => [app.alpha, app.beta, app.indus].map(({ requests }) => requests.length)
 const callers = ['its own token', 'a token of its child', 'a plain key in its name']
 
-async function post(at: string, { body, file }: Asked, { token, headers }: { token: string; headers: Record<string, string> }) {
-  const path = at.replace('POST ', '')
+async function post(at: string, { model = '', body, file }: Asked, { token, headers }: { token: string; headers: Record<string, string> }) {
+  const path = at.replace('POST ', '').replace('{model+}', model)
   if (file === undefined) return app.call('POST', path, body, { token, headers })
   const form = new FormData()
   for (const [name, value] of Object.entries(body)) form.append(name, String(value))
@@ -104,7 +112,7 @@ describe('BUDX-05 an agent that has spent its budget', () => {
     test.each(callers)(`BUDX-05 ${at} answers 429 agent_budget_exceeded and says not to retry, for %s`, async caller => {
       for (const one of asked) {
         const reply = await post(at, one, exhausted[caller] ?? { token: '', headers: {} })
-        expect([reply.status, reply.json.error.code, reply.headers.get('x-should-retry')]).toEqual([429, 'agent_budget_exceeded', 'false'])
+        expect([reply.status, codeIn(reply.json), reply.headers.get('x-should-retry')]).toEqual([429, 'agent_budget_exceeded', 'false'])
         expect(reply.json).toMatchObject({ scope: 'agent', cap_inr: expect.any(Number), spent_inr: expect.any(Number), resets_at: expect.any(String) })
       }
       expect(dialed()).toEqual([0, 0, 0])

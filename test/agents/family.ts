@@ -8,7 +8,10 @@ export interface Member {
   readonly token: string
 }
 
-export const said = ({ status, json }: TestReply) => [status, json?.error?.code]
+/** The code of an error. Errors of Google's form have it as the reason of their details. */
+export const codeIn = (json: TestReply['json']): string | undefined =>
+  typeof json?.error?.code === 'number' ? json.error.details?.[0]?.reason : json?.error?.code
+export const said = ({ status, json }: TestReply) => [status, codeIn(json)]
 
 let made = 0
 export const newName = (word = 'agent'): string => `${word} ${made++}`
