@@ -120,7 +120,7 @@ describe.skipIf(program === null)(suiteName('the playground of the console'), { 
     const headers = await (await sent).allHeaders()
     expect([headers['cookie'], /^Bearer eyJ/.test(headers['authorization'] ?? '')]).toEqual([undefined, true])
     await answerOf(page, 'sandbox-chat').getByText('This is a simulated reply').waitFor()
-    await page.getByText('Settings').click()
+    await page.locator('#content').getByText('Settings').click()
     await page.getByLabel('System message').fill('Answer briefly')
     await page.getByRole('textbox', { name: 'Message', exact: true }).fill('An unsent draft')
     const stored = String(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])'))
@@ -141,7 +141,7 @@ describe.skipIf(program === null)(suiteName('the playground of the console'), { 
     const { page } = opened
     await page.getByRole('button', { name: /^Code/ }).waitFor()
     expect(await page.locator('.play-starters button').count()).toBe(3)
-    await page.getByText('Settings').click()
+    await page.locator('#content').getByText('Settings').click()
     await page.getByLabel('System message').fill('Be kind')
     await page.getByLabel('Temperature').fill('3')
     await page.getByText('Type a number from 0 to 2').first().waitFor()

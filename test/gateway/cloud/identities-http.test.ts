@@ -88,7 +88,7 @@ describe('credentials that expire', () => {
           providers: [
             ...file.providers,
             row('runtime', 'aws/{region}', { identity: { kind: 'aws', service: 'bedrock' } }),
-            row('vertex', 'google/{project}/{location}', {
+            row('own-google', 'google/{project}/{location}', {
               auth: 'identity',
               identity: { kind: 'google' },
               use_identity: true,
@@ -99,7 +99,7 @@ describe('credentials that expire', () => {
           models: [
             ...file.models,
             { id: 'aws-chat', routes: [route('runtime')] },
-            { id: 'google-chat', routes: [route('vertex')] },
+            { id: 'google-chat', routes: [route('own-google')] },
             { id: 'entra-chat', routes: [route('foundry')] },
           ],
         }
@@ -257,7 +257,7 @@ describe('credentials that expire', () => {
       universe_domain: 'googleapis.com',
     }
     google.asked.length = 0
-    const saved = await save('vertex', { credentials: file, values: { project: 'own-project', location: 'europe-west4' }, always_use: true }, cookie)
+    const saved = await save('own-google', { credentials: file, values: { project: 'own-project', location: 'europe-west4' }, always_use: true }, cookie)
     expect([saved.status, saved.json.mask]).toEqual([200, file.client_email])
     expect((await chat('google-chat')).status).toBe(200)
     expect(cloud.requests.at(-1)?.path).toBe('/google/own-project/europe-west4/v1/chat/completions')
@@ -284,7 +284,7 @@ describe('credentials that expire', () => {
       expect(kept).not.toContain(text)
       expect(app.logLines.join('\n')).not.toContain(text)
     }
-    for (const id of ['vertex', 'foundry']) await app.call('DELETE', `/me/byok/${id}`, undefined, { cookie })
+    for (const id of ['own-google', 'foundry']) await app.call('DELETE', `/me/byok/${id}`, undefined, { cookie })
   })
 
   test('CLOUD-02 credentials of an organisation that name an address, a file or a command are refused, and nothing is asked', async () => {
@@ -293,14 +293,14 @@ describe('credentials that expire', () => {
     const file = { type: 'service_account', client_email: 'caller@p.iam.gserviceaccount.com', private_key: privateKey }
     const place = { project: 'p', location: 'europe-west4' }
     const wrong: [string, object, object][] = [
-      ['vertex', { ...file, token_uri: 'http://169.254.169.254/token' }, place],
-      ['vertex', { ...file, token_uri: 'https://oauth2.googleapis.com.evil.example/token' }, place],
-      ['vertex', { ...file, universe_domain: 'evil.example' }, place],
-      ['vertex', { ...file, type: 'external_account', credential_source: '/etc/passwd' }, place],
-      ['vertex', { ...file, type: 'authorized_user' }, place],
-      ['vertex', { ...file, credential_source: 'http://127.0.0.1/' }, place],
-      ['vertex', { ...file, private_key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' }, place],
-      ['vertex', { client_email: file.client_email }, place],
+      ['own-google', { ...file, token_uri: 'http://169.254.169.254/token' }, place],
+      ['own-google', { ...file, token_uri: 'https://oauth2.googleapis.com.evil.example/token' }, place],
+      ['own-google', { ...file, universe_domain: 'evil.example' }, place],
+      ['own-google', { ...file, type: 'external_account', credential_source: '/etc/passwd' }, place],
+      ['own-google', { ...file, type: 'authorized_user' }, place],
+      ['own-google', { ...file, credential_source: 'http://127.0.0.1/' }, place],
+      ['own-google', { ...file, private_key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' }, place],
+      ['own-google', { client_email: file.client_email }, place],
       ['runtime', { access_key_id: 'AKIAORGANISATION1', secret_access_key: 'secret-of-the-organisation', credential_process: 'id' }, { region: 'eu-west-1' }],
       ['runtime', { role_arn: 'arn:aws:iam::1:role/x', web_identity_token_file: '/etc/passwd' }, { region: 'eu-west-1' }],
       ['foundry', { tenant_id: tenant, client_id: 'a', client_secret: 'b', authority_host: 'http://127.0.0.1/' }, { resource: 'own' }],
@@ -311,7 +311,7 @@ describe('credentials that expire', () => {
       expect([provider, credentials, reply.status, reply.json.error.code]).toEqual([provider, credentials, 400, 'bad_key'])
       expect(reply.text).not.toContain('PRIVATE KEY-----')
     }
-    expect((await save('vertex', { key: 'a-plain-key', values: place }, cookie)).json.error.code).toBe('bad_key')
+    expect((await save('own-google', { key: 'a-plain-key', values: place }, cookie)).json.error.code).toBe('bad_key')
     expect((await save('runtime', { key: JSON.stringify({ a: 1 }), values: { region: 'eu-west-1' } }, cookie)).json.error.code).toBe('bad_key')
     expect((await save('groq', { credentials: { a: 'b' } }, cookie)).json.error.code).toBe('bad_request')
     expect([aws.given.length, google.asked.length, entra.asked.length]).toEqual(asked)
@@ -333,7 +333,7 @@ describe('credentials that expire', () => {
     const findings = await app.gateway.app.doctor()
     const said = Object.fromEntries(findings.map(({ what, state, detail }) => [what, `${state}: ${detail}`]))
     expect(said['identity for runtime']).toMatch(/^ok: AWS chain, ends \d{4}-/)
-    expect(said['identity for vertex']).toMatch(/^ok: Google application default credentials, ends \d{4}-/)
+    expect(said['identity for own-google']).toMatch(/^ok: Google application default credentials, ends \d{4}-/)
     expect(said['identity for foundry']).toMatch(/^ok: Entra federated token, ends \d{4}-/)
   })
 })

@@ -228,7 +228,7 @@ describe('clients and servers of both eras', () => {
     const first = await client.list()
     const rest = await client.list(first.nextCursor)
     const found = [...first.tools, ...rest.tools].map(({ name }: { name: string }) => name)
-    expect([first.tools.length, rest.tools.length, rest.nextCursor]).toEqual([202, 50, undefined])
+    expect([first.tools.length, rest.tools.length, rest.nextCursor]).toEqual([203, 50, undefined])
     expect(found).toContain('usage_get')
     const upstream = found.filter((name: string) => name.includes('__'))
     expect([upstream.length, upstream]).toEqual([250, [...upstream].sort()])
