@@ -320,6 +320,17 @@ describe('batches', () => {
     expect(await app.db.many(events, batch.id)).toHaveLength(1)
   })
 
+  test('a batch with pictures holds the most that its provider may count for them', async () => {
+    await app.setBudget('org', app.orgId, 100)
+    const content = [{ type: 'image_url', image_url: { url: 'https://pictures.example/large.png' } }]
+    const batch = await begin([chatLine('a', { messages: [{ role: 'user', content }] })])
+    // An open model may count 16,384 tokens for a picture, at ₹5 for a million.
+    expect((await heldOf(batch.id))['org']).toBeGreaterThan(16_384n * 5n)
+    upstream.finish()
+    await ended(batch.id)
+    await app.setBudget('org', app.orgId, null)
+  })
+
   test('an organisation without a data-retention window has no batches', async () => {
     const other = await app.otherOrg('Zero')
     const client = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: other.key, maxRetries: 0 })

@@ -14,7 +14,7 @@ import { priceHeld } from '../../inference/charge/price.ts'
 import { parseObject } from '../../inference/kinds/parse-object.ts'
 import { type ParsedRequest, routedTokensOf } from '../../inference/kinds/request.ts'
 import { refuseUnpricedFiles } from '../../inference/media/file-fees.ts'
-import { refuseUnpricedSound } from '../../inference/prompt-most.ts'
+import { promptTokensMost, refuseUnpricedSound } from '../../inference/prompt-most.ts'
 import type { Dialect, UpstreamRequest } from '../../providers/dialect.ts'
 import type { DialectId } from '../../providers/provider.ts'
 import type { OrgRouting } from '../../routing/org-routing.ts'
@@ -205,7 +205,9 @@ export class BatchLines {
     const bounded = policies.length === 0 || this.#plan === null ? request : withinCallCaps(kind, request, this.#plan, policies)
     const { price } = attempt.route
     const outputTokens = kind.hasOutput ? outputCeiling(bounded, attempt) : 0
-    const uinr = priceHeld(price, heldUsage(plainUsage(bounded.promptTokens, outputTokens), bounded, price))
+    // Nothing stops a batch at its hold, so the hold has the most that the provider may count for a prompt, as in a strict budget.
+    const promptTokens = promptTokensMost(bounded, attempt)
+    const uinr = priceHeld(price, heldUsage(plainUsage(promptTokens, outputTokens), bounded, price))
     totals.holdUinr += uinr
     if (uinr > totals.lineUinr) totals.lineUinr = uinr
     if (outputTokens > totals.lineOutputTokens) totals.lineOutputTokens = outputTokens
