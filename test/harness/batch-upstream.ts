@@ -35,8 +35,10 @@ export interface BatchUpstream {
   finish(done?: number, status?: string): void
   /** Tokens of all answers so far. */
   readonly totals: { input: number; output: number; answers: number }
-  /** Makes results stop after half of their bytes, until `release`. */
-  holdResults(): void
+  /** Makes results that contain `text` stop after half of their bytes, until `release`. */
+  holdResults(text?: string): void
+  /** Makes calls that are no batch wait for `release`. They are answered with 404. */
+  holdCalls(): void
   release(): void
   /** Answers the next request whose path starts so with a status and nothing done, or with `afterwards` when it is done. */
   failNext(path: string, status: number, afterwards?: boolean): void
@@ -78,6 +80,8 @@ class State {
   readonly totals = { input: 0, output: 0, answers: 0 }
   #made = 0
   #held: Promise<void> | null = null
+  #heldText = ''
+  #callsWait = false
   #release = (): void => {}
   #isBroken = false
   readonly #failures: { path: string; status: number; afterwards: boolean }[] = []
@@ -90,15 +94,22 @@ class State {
     }
   }
 
-  holdResults(): void {
+  holdResults(text = ''): void {
+    this.#heldText = text
     this.#held = new Promise(resolve => {
       this.#release = resolve
     })
   }
 
+  holdCalls(): void {
+    this.holdResults()
+    this.#callsWait = true
+  }
+
   release(): void {
     this.#release()
     this.#held = null
+    this.#callsWait = false
   }
 
   failNext(path: string, status: number, afterwards = false): void {
@@ -115,6 +126,7 @@ class State {
     this.requests.push({ method, path, credential: String(request.headers['x-api-key'] ?? request.headers.authorization) })
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
+    if (this.#callsWait && path === '/chat/completions') await this.#held
     const failing = this.#failures.findIndex(each => `${method} ${path}`.startsWith(each.path))
     const [failure] = failing === -1 ? [] : this.#failures.splice(failing, 1)
     if (failure !== undefined && !failure.afterwards) return json(response, failure.status, { error: { message: 'scripted' } })
@@ -235,7 +247,7 @@ class State {
     response.writeHead(200, { 'content-type': 'application/octet-stream' })
     const half = Math.floor(content.length / 2)
     response.write(content.slice(0, half))
-    if (this.#held !== null) await this.#held
+    if (this.#held !== null && content.includes(this.#heldText)) await this.#held
     response.end(content.slice(half))
   }
 }

@@ -71,6 +71,14 @@ describe('batches', () => {
     app.gateway.app.operator.credits.give({ orgId, reason: 'grant', amountUinr: uinrFromInr(inr), ref: `grant ${++grants}` })
   const balance = async (orgId = app.orgId) => (await app.gateway.app.operator.credits.show(orgId, 1)).balanceUinr
 
+  /** Makes an organisation that may have batches, with ₹1000. */
+  const newOrg = async (name: string) => {
+    const org = await app.otherOrg(name)
+    await credit(org.orgId, 1000)
+    await app.call('PUT', '/me/org/data-retention', { days: 7 }, { cookie: await app.signIn(org.userId, org.orgId) })
+    return { ...org, client: new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: org.key, maxRetries: 0 }) }
+  }
+
   const upload = (lines: readonly object[] | string, client = openai) =>
     client.files.create({ file: new File([typeof lines === 'string' ? lines : jsonl(lines)], 'secret name.jsonl'), purpose: 'batch' })
   const begin = async (lines: readonly object[], client = openai) =>
@@ -329,6 +337,29 @@ describe('batches', () => {
     upstream.finish()
     await ended(batch.id)
     await app.setBudget('org', app.orgId, null)
+  })
+
+  test('a batch leaves the cap of concurrent calls of its organisation as it is, and obeys a daily limit that was lowered', async () => {
+    const { orgId, key, client } = await newOrg('Capped')
+    await app.gateway.app.orgLimits.set(orgId, { running: 1 }, false)
+    const batch = await begin(linesOf(1), client)
+    upstream.holdCalls()
+    const call = () => app.call('POST', '/v1/chat/completions', { model: 'plain-model', messages: [{ role: 'user', content: 'hello' }] }, { token: key })
+    const from = upstream.requests.length
+    const first = call()
+    await until(() => upstream.requests.length > from)
+    const second = await call()
+    expect([second.status, second.json.error.code]).toEqual([429, 'concurrency_limit_reached'])
+    upstream.release()
+    await first
+    const cookie = await app.signIn()
+    const daily = (await app.call('POST', '/me/keys', { name: 'daily', daily_limit: 100 }, { cookie })).json
+    const limited = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: daily.key, maxRetries: 0 })
+    await begin(linesOf(1), limited)
+    expect((await app.call('PATCH', `/me/keys/${daily.id}`, { daily_limit: 3 }, { cookie })).status).toBe(200)
+    await expect(begin(linesOf(3), limited)).rejects.toMatchObject({ status: 429, code: 'daily_limit_reached' })
+    upstream.finish()
+    await ended(batch.id, client)
   })
 
   test('an organisation without a data-retention window has no batches', async () => {
