@@ -42,6 +42,8 @@ export interface BatchUpstream {
   release(): void
   /** Answers the next request whose path starts so with a status and nothing done, or with `afterwards` when it is done. */
   failNext(path: string, status: number, afterwards?: boolean): void
+  /** Answers every request whose method and path contain the text with a status and nothing done. An empty text ends that. */
+  failAlways(path: string, status: number): void
   /** The results of batches that end from now on are not JSON. */
   breakResults(isBroken: boolean): void
   close(): Promise<void>
@@ -84,6 +86,7 @@ class State {
   #callsWait = false
   #release = (): void => {}
   #isBroken = false
+  #failing = { path: '', status: 0 }
   readonly #failures: { path: string; status: number; afterwards: boolean }[] = []
 
   finish(done = Number.POSITIVE_INFINITY, status = 'completed'): void {
@@ -116,6 +119,10 @@ class State {
     this.#failures.push({ path, status, afterwards })
   }
 
+  failAlways(path: string, status: number): void {
+    this.#failing = { path, status }
+  }
+
   breakResults(isBroken: boolean): void {
     this.#isBroken = isBroken
   }
@@ -127,6 +134,8 @@ class State {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
     if (this.#callsWait && path === '/chat/completions') await this.#held
+    const { path: failed, status } = this.#failing
+    if (failed !== '' && `${method} ${path}`.includes(failed)) return json(response, status, { error: { message: 'scripted for now' } })
     const failing = this.#failures.findIndex(each => `${method} ${path}`.startsWith(each.path))
     const [failure] = failing === -1 ? [] : this.#failures.splice(failing, 1)
     if (failure !== undefined && !failure.afterwards) return json(response, failure.status, { error: { message: 'scripted' } })

@@ -13,6 +13,11 @@ import type { Settlement } from './settlement.ts'
 /** The longest pause between two looks for due batches. */
 const lookEveryMs = 5_000
 
+/** With these, a provider says that there is nothing to cancel. */
+const endedStatuses: ReadonlySet<number> = new Set([400, 404, 409])
+
+const isCancelDue = ({ cancelAskedAt, cancelSentAt }: BatchRow): boolean => cancelAskedAt !== null && cancelSentAt === null
+
 /** A claimed batch. */
 interface Claimed {
   readonly row: BatchRow
@@ -99,7 +104,7 @@ export class BatchPoller {
     if (account === null) throw new Error('the key of the batch is gone')
     const upstreamId = row.upstreamId ?? (await this.#recovered(claimed, account))
     if (upstreamId === null) return
-    const isCancelled = await this.#cancelled(row, upstreamId, account, signal)
+    const isCancelled = isCancelDue(row) && (await this.#cancelled(row, upstreamId, account, signal))
     const remote = await askBatch(account, row.format, upstreamId, signal)
     if (remote.isEnded) await this.#settle(claimed, remote, account)
     else if (this.#isOverdue(row)) await this.#settlement.giveUp({ ...row, completed: remote.completed })
@@ -116,13 +121,20 @@ export class BatchPoller {
     }
   }
 
-  /** Asks the provider to end a batch, once. Returns true when it was asked now. A provider that refuses has ended the batch already. */
+  /**
+   * Asks the provider to end a batch, once. Returns true when that is done. A provider that knows no such batch, or says that it cannot be cancelled, has ended
+   * it already. Any other refusal says nothing about the batch, so the next look asks again.
+   */
   async #cancelled(row: BatchRow, upstreamId: string, account: ProviderAccount, signal: AbortSignal): Promise<boolean> {
-    if (row.cancelAskedAt === null || row.cancelSentAt !== null) return false
-    await cancelRemote(account, row.format, upstreamId, signal).catch((error: unknown) => {
-      if (!(error instanceof ProviderRefusedError && error.isRefusal)) throw error
-    })
-    return true
+    try {
+      await cancelRemote(account, row.format, upstreamId, signal)
+      return true
+    } catch (error) {
+      if (!(error instanceof ProviderRefusedError)) throw error
+      if (endedStatuses.has(error.status)) return true
+      this.#deps.log.warn('batch_cancel_refused', { orgId: row.orgId, provider: row.provider, error })
+      return false
+    }
   }
 
   /**
@@ -156,7 +168,8 @@ export class BatchPoller {
   async #wait({ row, claim }: Claimed, remote: RemoteBatch | null, isCancelled: boolean): Promise<void> {
     const { db, config, nowMs } = this.#deps
     const now = nowMs()
-    const times = Math.min(pollMostTimes, pollGrowth ** Math.min(row.polls, 20))
+    // A cancel that was not taken is sent again soon.
+    const times = isCancelDue(row) && !isCancelled ? 1 : Math.min(pollMostTimes, pollGrowth ** Math.min(row.polls, 20))
     const next = new Date(now + Math.round(config.BATCH_POLL_MS * times))
     await db.exec(endClaim, row.id, claim, next, remote?.status ?? null, remote?.completed ?? null, remote?.failed ?? null, isCancelled ? new Date(now) : null)
   }
