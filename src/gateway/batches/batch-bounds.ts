@@ -20,8 +20,10 @@ export const fileDaysMax = 30
 export const keptDays = 30
 /** How long the provider may work on a batch. */
 export const windowMs = 24 * hourMs
-/** How long after that the outcome is waited for. A batch without an outcome then ends. */
+/** How long after that the provider may still work on it. It is then asked to cancel. A batch that it does not know then ends. */
 export const graceMs = 2 * hourMs
+/** How long after its time a batch is waited for whose provider or results cannot be reached. */
+export const lostMs = 7 * 24 * hourMs
 /** How long a batch may lack the id of the provider before it counts as refused, where the provider can be asked. */
 export const unknownMs = 10 * 60_000
 /** The waits between two looks at a provider grow by this factor, up to ten times the first one. */

@@ -203,7 +203,7 @@ export const endClaim = statement<
    where id = $1::text and claimed_by = $2::uuid and settled_at is null`,
 )
 
-/** Marks a batch as settled, once. */
+/** Marks a batch as settled, once. A claim that is given must still be the last one. */
 export const settleBatch = statement<
   [
     id: string,
@@ -215,12 +215,13 @@ export const settleBatch = statement<
     now: Date,
     valueUinr: bigint,
     costUinr: bigint,
+    claim: string | null,
   ]
 >(
   'batches.settle',
   `update batches set settled_at = $7::timestamptz, ended_at = $7::timestamptz, status = $2::text, completed = $3::int, failed = $4::int,
      output_file_id = $5::text, error_file_id = $6::text, value_uinr = $8::bigint, cost_uinr = $9::bigint, claimed_by = null, claimed_until = null
-   where id = $1::text and settled_at is null`,
+   where id = $1::text and settled_at is null and ($10::uuid is null or claimed_by = $10::uuid)`,
 )
 
 export const deleteOldBatches = statement<[before: Date, limit: number]>(

@@ -3,7 +3,7 @@
  * while it works. A batch that cannot be asked about or charged waits longer, and delays no other. Decisions 0883 and 0884 give the reasons.
  */
 import { DatabaseUnavailableError } from '../../platform/db/db.ts'
-import { claimMs, graceMs, pollGrowth, pollMostTimes, pollPlaces, unknownMs } from './batch-bounds.ts'
+import { claimMs, graceMs, lostMs, pollGrowth, pollMostTimes, pollPlaces, unknownMs } from './batch-bounds.ts'
 import { type BatchRow, cancelRevoked, claimBatches, endClaim, renewClaim, setUpstream } from './batch-queries.ts'
 import type { BatchesDeps } from './batches-deps.ts'
 import { type ProviderAccount, ProviderRefusedError } from './provider/provider-account.ts'
@@ -15,6 +15,22 @@ const lookEveryMs = 5_000
 
 /** With these, a provider says that there is nothing to cancel. */
 const endedStatuses: ReadonlySet<number> = new Set([400, 404, 409])
+
+/** With these, a provider says that it does not have a batch or its results. */
+const goneStatuses: ReadonlySet<number> = new Set([404, 410])
+
+/** The provider of a batch, or the key for it, is not here any more. */
+class AccountGoneError extends Error {
+  override readonly name = 'AccountGoneError'
+}
+
+/** What the provider said about a batch. */
+interface Looked {
+  readonly remote: RemoteBatch
+  readonly account: ProviderAccount
+  /** True when it was asked to cancel now. */
+  readonly isCancelled: boolean
+}
 
 const isCancelDue = ({ cancelAskedAt, cancelSentAt }: BatchRow): boolean => cancelAskedAt !== null && cancelSentAt === null
 
@@ -92,7 +108,7 @@ export class BatchPoller {
       await this.#ask(claimed)
     } catch (error) {
       if (!(error instanceof DatabaseUnavailableError)) log.warn('batch_poll_failed', { orgId: row.orgId, provider: row.provider, error })
-      await this.#failed(claimed).catch(() => undefined)
+      await this.#failed(claimed, error).catch(() => undefined)
     } finally {
       stopRenewing()
     }
@@ -101,23 +117,36 @@ export class BatchPoller {
   async #ask(claimed: Claimed): Promise<void> {
     const { row, signal } = claimed
     const account = await this.#deps.accounts.of(row)
-    if (account === null) throw new Error('the key of the batch is gone')
+    if (account === null) throw new AccountGoneError(row.provider)
     const upstreamId = row.upstreamId ?? (await this.#recovered(claimed, account))
     if (upstreamId === null) return
     const isCancelled = isCancelDue(row) && (await this.#cancelled(row, upstreamId, account, signal))
     const remote = await askBatch(account, row.format, upstreamId, signal)
     if (remote.isEnded) await this.#settle(claimed, remote, account)
-    else if (this.#isOverdue(row)) await this.#settlement.giveUp({ ...row, completed: remote.completed })
+    else if (this.#isOverdue(row)) await this.#endOverdue(claimed, { remote, account, isCancelled })
     else await this.#wait(claimed, remote, isCancelled)
   }
 
-  /** Charges an ended batch. When its results cannot be read before its time is over, it costs what is known of it. */
-  async #settle({ row, signal }: Claimed, remote: RemoteBatch, account: ProviderAccount): Promise<void> {
+  /**
+   * Ends a batch that its provider works on beyond its time. The provider is asked to cancel it first, because nobody pays for what is done after the
+   * settlement. When it goes on all the same, the batch costs what is known of it.
+   */
+  async #endOverdue(claimed: Claimed, { remote, account, isCancelled }: Looked): Promise<void> {
+    const { row, claim, signal } = claimed
+    const isDeaf = row.cancelSentAt !== null && this.#deps.nowMs() > row.cancelSentAt.getTime() + graceMs
+    if (isDeaf || this.#isLost(row)) return this.#settlement.giveUp({ ...row, completed: remote.completed }, claim)
+    const isSent = isCancelled || row.cancelSentAt !== null || (await this.#cancelled(row, remote.id, account, signal))
+    await this.#wait(claimed, remote, isSent)
+  }
+
+  /** Charges an ended batch. When nobody can read its results any more, it costs what is known of it. */
+  async #settle(claimed: Claimed, remote: RemoteBatch, account: ProviderAccount): Promise<void> {
+    const { row, claim, signal } = claimed
     try {
       await this.#settlement.settle(row, remote, account, signal)
     } catch (error) {
-      if (!this.#isOverdue(row) || error instanceof DatabaseUnavailableError || signal.aborted) throw error
-      await this.#settlement.giveUp({ ...row, completed: remote.completed })
+      if (!this.#isHopeless(claimed, error)) throw error
+      await this.#settlement.giveUp({ ...row, completed: remote.completed }, claim, remote.results)
     }
   }
 
@@ -150,7 +179,7 @@ export class BatchPoller {
       return found.id
     }
     const isRefused = row.format === 'openai' && nowMs() - row.admittedAt.getTime() > unknownMs
-    if (isRefused || this.#isOverdue(row)) await this.#settlement.giveUp(row)
+    if (isRefused || this.#isOverdue(row)) await this.#settlement.giveUp(row, claimed.claim)
     else await this.#wait(claimed, null, false)
     return null
   }
@@ -159,8 +188,24 @@ export class BatchPoller {
     return this.#deps.nowMs() > expiresAt.getTime() + graceMs
   }
 
-  async #failed(claimed: Claimed): Promise<void> {
-    if (this.#isOverdue(claimed.row)) await this.#settlement.giveUp(claimed.row)
+  /** Returns true for a batch that has failed for so long that it is not waited for any more. */
+  #isLost({ expiresAt }: BatchRow): boolean {
+    return this.#deps.nowMs() > expiresAt.getTime() + lostMs
+  }
+
+  /**
+   * Returns true when waiting does not help. A failure says little: the gateway may have been down for days, and a provider keeps results for weeks. So the
+   * provider must say that it does not have the batch, or the key must be gone, or a week must have passed.
+   */
+  #isHopeless({ row, signal }: Claimed, error: unknown): boolean {
+    if (signal.aborted || error instanceof DatabaseUnavailableError) return false
+    const isGone = error instanceof AccountGoneError || (error instanceof ProviderRefusedError && goneStatuses.has(error.status))
+    return this.#isLost(row) || (isGone && this.#isOverdue(row))
+  }
+
+  async #failed(claimed: Claimed, error: unknown): Promise<void> {
+    const { row, claim } = claimed
+    if (this.#isHopeless(claimed, error)) await this.#settlement.giveUp(row, claim)
     else await this.#wait(claimed, null, false)
   }
 

@@ -19,6 +19,13 @@ const rowOf = statement<[id: string], Row>(
      (select coalesce(sum(amount), 0)::bigint from lasting_holds h where h.owner = b.id) as "held"
    from batches b where id = $1::text`,
 )
+/** Moves all times of a batch into the past. */
+const age = statement<[id: string, hours: number]>(
+  'test.outcome_age',
+  `update batches set admitted_at = admitted_at - make_interval(hours => $2::int), expires_at = expires_at - make_interval(hours => $2::int), next_poll_at = now(),
+     cancel_sent_at = cancel_sent_at - make_interval(hours => $2::int)
+   where id = $1::text`,
+)
 const openBatches = statement<[], { id: string }>('test.outcome_open', 'select id as "id" from batches where settled_at is null')
 
 describe('the outcome of a batch', () => {
@@ -60,6 +67,34 @@ describe('the outcome of a batch', () => {
     await openai.batches.cancel(batch.id)
     await settled(batch.id)
     expect(asked('/cancel')).toBe(3)
+    expect((await app.db.one(rowOf, batch.id)).value).toBe(worthOf('gpt-batch', upstream.totals))
+  })
+
+  test('a failure after the time of a batch settles nothing: it costs what its results say as soon as they can be read', async () => {
+    const batch = await begin(3)
+    await until(async () => (await openai.batches.retrieve(batch.id)).status === 'in_progress', 'the batch runs')
+    upstream.failAlways('GET /batches/', 503)
+    await app.db.exec(age, batch.id, 60)
+    const looks = asked('GET /batches/')
+    await until(() => asked('GET /batches/') >= looks + 2, 'the provider is asked again')
+    upstream.finish()
+    upstream.failAlways('/content', 503)
+    await until(() => asked('/content') >= 2, 'the results are asked for again')
+    expect((await app.db.one(rowOf, batch.id)).settled).toBe(false)
+    upstream.failAlways('', 0)
+    await settled(batch.id)
+    const done = await openai.batches.retrieve(batch.id)
+    expect((await app.db.one(rowOf, batch.id)).value).toBe(worthOf('gpt-batch', upstream.totals))
+    expect(done.output_file_id).toMatch(/^file-/)
+  })
+
+  test('a batch that its provider works on beyond its time is cancelled there before it is charged', async () => {
+    const batch = await begin(3)
+    await app.db.exec(age, batch.id, 30)
+    await settled(batch.id)
+    const [remote] = [...upstream.batches.values()].slice(-1)
+    expect(remote?.status).toBe('cancelled')
+    expect(upstream.totals.answers).toBe(1)
     expect((await app.db.one(rowOf, batch.id)).value).toBe(worthOf('gpt-batch', upstream.totals))
   })
 })

@@ -34,7 +34,7 @@ const holds = statement<[owner: string], { amount: bigint; scope: string }>(
 )
 const age = statement<[id: string]>(
   'test.batch_age',
-  `update batches set admitted_at = admitted_at - interval '30 hours', expires_at = expires_at - interval '30 hours', next_poll_at = now() where id = $1::text`,
+  `update batches set admitted_at = admitted_at - interval '9 days', expires_at = expires_at - interval '9 days', next_poll_at = now() where id = $1::text`,
 )
 
 /** Keys of a payment provider that is never called here. They switch billing on. */
