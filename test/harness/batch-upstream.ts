@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { systemClock } from '../../src/platform/clock.ts'
 
 /** Tokens of one answer. */
 interface Tokens {
@@ -16,6 +17,7 @@ interface RemoteBatch {
   readonly metadata: Record<string, string>
   status: string
   outputFileId: string | null
+  readonly madeMs: number
 }
 
 interface RequestLine {
@@ -31,6 +33,8 @@ export interface BatchUpstream {
   /** The bytes of uploaded files by id. */
   readonly files: Map<string, string>
   readonly batches: Map<string, RemoteBatch>
+  /** The batches on one page of a list. */
+  pageSize: number
   /** Ends every batch that runs. The answers of `done` requests are there; the others have failed. Default: all are done. */
   finish(done?: number, status?: string): void
   /** Tokens of all answers so far. */
@@ -79,6 +83,7 @@ class State {
   readonly requests: { method: string; path: string; credential: string }[] = []
   readonly files = new Map<string, string>()
   readonly batches = new Map<string, RemoteBatch>()
+  pageSize = 100
   readonly totals = { input: 0, output: 0, answers: 0 }
   #made = 0
   #held: Promise<void> | null = null
@@ -138,9 +143,10 @@ class State {
     if (failed !== '' && `${method} ${path}`.includes(failed)) return json(response, status, { error: { message: 'scripted for now' } })
     const failing = this.#failures.findIndex(each => `${method} ${path}`.startsWith(each.path))
     const [failure] = failing === -1 ? [] : this.#failures.splice(failing, 1)
-    if (failure !== undefined && !failure.afterwards) return json(response, failure.status, { error: { message: 'scripted' } })
+    if (failure !== undefined && !failure.afterwards) return json(response, failure.status, { type: 'error', error: { type: 'scripted', message: 'scripted' } })
     const body = Buffer.concat(pieces)
-    const made = this.#answer(method, path, body, request.headers['content-type'] ?? '')
+    const list = method === 'GET' ? this.#list(path, new URL(url, 'http://upstream.test').searchParams) : null
+    const made = list ?? this.#answer(method, path, body, request.headers['content-type'] ?? '')
     if (failure !== undefined) return json(response, failure.status, { error: { message: 'scripted, but done' } })
     if (typeof made === 'string') return this.#stream(response, made)
     json(response, made === null ? 404 : 200, made ?? { error: { message: 'no such thing' } })
@@ -168,6 +174,17 @@ class State {
     return method === 'DELETE' ? { id, object: 'file', deleted: true } : part === 'content' ? content : { id, object: 'file' }
   }
 
+  /** Lists the batches of a format, the newest first and `pageSize` a page. */
+  #list(path: string, query: URLSearchParams): object | null {
+    const format = path === '/batches' ? 'openai' : path === '/messages/batches' ? 'anthropic' : null
+    if (format === null) return null
+    const all = [...this.batches.values()].filter(batch => batch.format === format).reverse()
+    const after = query.get(format === 'openai' ? 'after' : 'after_id')
+    const from = after === null ? 0 : all.findIndex(({ id }) => id === after) + 1
+    const data = all.slice(from, from + this.pageSize).map(batch => (format === 'openai' ? this.#openaiView(batch) : this.#messagesView(batch)))
+    return { object: 'list', data, has_more: all.length > from + this.pageSize }
+  }
+
   #openaiBatch(method: string, id: string, action: string, body: Buffer): object | null {
     if (method === 'POST' && id === '') {
       const asked = JSON.parse(body.toString()) as { input_file_id: string; metadata: Record<string, string> }
@@ -184,7 +201,6 @@ class State {
         ),
       )
     }
-    if (id === '') return { object: 'list', data: [...this.batches.values()].map(batch => this.#openaiView(batch)) }
     const batch = this.batches.get(id)
     if (batch === undefined) return null
     if (action === 'cancel' && batch.status === 'in_progress') this.#cancel(batch, 'cancelled')
@@ -215,7 +231,7 @@ class State {
 
   #begin(format: RemoteBatch['format'], lines: readonly RequestLine[], metadata: Record<string, string>): RemoteBatch {
     const id = `${format === 'openai' ? 'batch' : 'msgbatch'}_up${++this.#made}`
-    const batch: RemoteBatch = { id, format, lines, metadata, status: 'in_progress', outputFileId: null }
+    const batch: RemoteBatch = { id, format, lines, metadata, status: 'in_progress', outputFileId: null, madeMs: systemClock.nowMs() }
     this.batches.set(id, batch)
     return batch
   }
@@ -241,15 +257,17 @@ class State {
     return id
   }
 
-  #openaiView({ id, status, lines, outputFileId, metadata }: RemoteBatch): object {
+  #openaiView({ id, status, lines, outputFileId, metadata, madeMs }: RemoteBatch): object {
     const counts = { total: lines.length, completed: status === 'in_progress' ? 0 : lines.length, failed: 0 }
-    return { id, object: 'batch', status, output_file_id: outputFileId, error_file_id: null, request_counts: counts, metadata }
+    const made = { created_at: Math.floor(madeMs / 1000), metadata }
+    return { id, object: 'batch', status, output_file_id: outputFileId, error_file_id: null, request_counts: counts, ...made }
   }
 
-  #messagesView({ id, status, lines }: RemoteBatch): object {
+  #messagesView({ id, status, lines, madeMs }: RemoteBatch): object {
     const isEnded = status === 'ended'
     const counts = { processing: isEnded ? 0 : lines.length, succeeded: 0, errored: 0, canceled: 0, expired: 0 }
-    return { id, type: 'message_batch', processing_status: status, request_counts: counts, results_url: isEnded ? 'http://elsewhere.test/results' : null }
+    const made = { created_at: new Date(madeMs).toISOString(), results_url: isEnded ? 'http://elsewhere.test/results' : null }
+    return { id, type: 'message_batch', processing_status: status, request_counts: counts, ...made }
   }
 
   async #stream(response: ServerResponse, content: string): Promise<void> {

@@ -160,6 +160,20 @@ export const setUpstream = statement<[id: string, upstreamId: string, status: st
    where id = $1::text and upstream_id is null and settled_at is null`,
 )
 
+/**
+ * Says which of the given ids of a provider belong to batches, and how many other batches at the provider, with as many lines and admitted within some minutes,
+ * have none yet.
+ */
+export const findRivals = statement<
+  [id: string, upstreamIds: readonly string[], provider: string, lines: number, from: Date, to: Date],
+  { taken: readonly string[]; rivals: number }
+>(
+  'batches.find_rivals',
+  `select (select coalesce(array_agg(t.upstream_id), '{}') from batches t where t.upstream_id = any($2::text[]) and t.provider = $3::text) as "taken",
+     (select count(*)::int from batches r where r.id <> $1::text and r.provider = $3::text and r.format = 'anthropic' and r.upstream_id is null
+        and r.lines = $4::int and r.admitted_at between $5::timestamptz and $6::timestamptz) as "rivals"`,
+)
+
 export const deleteBatch = statement<[orgId: number, id: string]>('batches.delete_batch', 'delete from batches where org_id = $1::int and id = $2::text')
 
 /** Asks for the end of a batch. The next look at the provider is due immediately. */

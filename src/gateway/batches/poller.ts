@@ -4,10 +4,11 @@
  */
 import { DatabaseUnavailableError } from '../../platform/db/db.ts'
 import { claimMs, graceMs, lostMs, pollGrowth, pollMostTimes, pollPlaces, unknownMs } from './batch-bounds.ts'
-import { type BatchRow, cancelRevoked, claimBatches, endClaim, renewClaim, setUpstream } from './batch-queries.ts'
+import { type BatchRow, cancelRevoked, claimBatches, endClaim, findRivals, renewClaim, setUpstream } from './batch-queries.ts'
 import type { BatchesDeps } from './batches-deps.ts'
+import { findAlike, findMarked } from './provider/find-batch.ts'
 import { type ProviderAccount, ProviderRefusedError } from './provider/provider-account.ts'
-import { askBatch, cancelRemote, findMarked, type RemoteBatch } from './provider/remote-batch.ts'
+import { askBatch, cancelRemote, type RemoteBatch } from './provider/remote-batch.ts'
 import type { Settlement } from './settlement.ts'
 
 /** The longest pause between two looks for due batches. */
@@ -171,17 +172,36 @@ export class BatchPoller {
    * any other waits until it is overdue.
    */
   async #recovered(claimed: Claimed, account: ProviderAccount): Promise<string | null> {
-    const { row, signal } = claimed
+    const { row, claim } = claimed
     const { db, nowMs } = this.#deps
-    const found = row.format === 'openai' ? await findMarked(account, row.id, signal) : null
-    if (found !== null) {
+    const found = await this.#found(claimed, account)
+    if (found !== null && found !== 'unclear') {
       await db.exec(setUpstream, row.id, found.id, found.isEnded ? 'in_progress' : found.status, new Date(nowMs()))
       return found.id
     }
-    const isRefused = row.format === 'openai' && nowMs() - row.admittedAt.getTime() > unknownMs
-    if (isRefused || this.#isOverdue(row)) await this.#settlement.giveUp(row, claimed.claim)
+    const isRefused = found === null && nowMs() - row.admittedAt.getTime() > unknownMs
+    if (isRefused || this.#isOverdue(row)) await this.#settlement.giveUp(row, claim)
     else await this.#wait(claimed, null, false)
     return null
+  }
+
+  /**
+   * Looks for a batch at its provider. Null means that it is certainly not there. In Anthropic's format nothing marks a batch, so one counts as found when it is
+   * the only one that it can be: a wrong one would show the results of somebody else.
+   */
+  async #found({ row, signal }: Claimed, account: ProviderAccount): Promise<RemoteBatch | 'unclear' | null> {
+    const { id, provider, lines } = row
+    const admittedAtMs = row.admittedAt.getTime()
+    if (row.format === 'openai') return findMarked(account, id, admittedAtMs, signal)
+    const alike = await findAlike(account, lines, admittedAtMs, signal)
+    if (alike.length === 0) return null
+    const ids = alike.map(each => each.id)
+    const [from, to] = [-unknownMs, unknownMs].map(ms => new Date(admittedAtMs + ms)) as [Date, Date]
+    const { taken, rivals } = await this.#deps.db.one(findRivals, id, ids, provider, lines, from, to)
+    const free = alike.filter(each => !taken.includes(each.id))
+    const [only] = free
+    if (only === undefined) return null
+    return free.length === 1 && rivals === 0 ? only : 'unclear'
   }
 
   #isOverdue({ expiresAt }: BatchRow): boolean {

@@ -1,3 +1,4 @@
+import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { statement } from '../../../src/platform/db/db.ts'
@@ -32,12 +33,14 @@ describe('the outcome of a batch', () => {
   let app: TestApp
   let upstream: BatchUpstream
   let openai: OpenAI
+  let anthropic: Anthropic
   beforeAll(async () => {
     upstream = await startBatchUpstream()
     app = await startApp({ env: { BATCH_POLL_MS: '50', ...batchKeys }, operatorFile: () => batchFile(upstream.url) })
     await app.call('PUT', '/me/org/data-retention', { days: 7 }, { cookie: await app.signIn() })
     await app.setBudget('org', app.orgId, 1000)
     openai = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: app.key, maxRetries: 0 })
+    anthropic = new Anthropic({ baseURL: app.baseUrl, apiKey: app.key, maxRetries: 0 })
   })
   beforeEach(() => {
     upstream.totals.input = upstream.totals.output = upstream.totals.answers = 0
@@ -57,6 +60,13 @@ describe('the outcome of a batch', () => {
     const file = await client.files.create({ file: new File([jsonl(linesOf(count))], 'batch.jsonl'), purpose: 'batch' })
     return client.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }, { headers })
   }
+  const beginMessages = (count: number) =>
+    anthropic.messages.batches.create({
+      requests: Array.from({ length: count }, (_, n) => ({
+        custom_id: `m-${n}`,
+        params: { model: 'claude-batch', max_tokens: 30, messages: [{ role: 'user' as const, content: 'Hello' }] },
+      })),
+    })
   const settled = (id: string) => until(async () => (await app.db.one(rowOf, id)).settled, `${id} is settled`)
   const asked = (path: string) => upstream.requests.filter(request => `${request.method} ${request.path}`.includes(path)).length
 
@@ -96,5 +106,49 @@ describe('the outcome of a batch', () => {
     expect(remote?.status).toBe('cancelled')
     expect(upstream.totals.answers).toBe(1)
     expect((await app.db.one(rowOf, batch.id)).value).toBe(worthOf('gpt-batch', upstream.totals))
+  })
+
+  test('a batch of messages that an overloaded provider refuses holds nothing, and its caller gets the refusal', async () => {
+    upstream.failNext('POST /messages/batches', 529)
+    await expect(beginMessages(2)).rejects.toMatchObject({ status: 502 })
+    expect(await app.db.many(openBatches)).toEqual([])
+  })
+
+  test('a batch of messages whose reply is lost is found by its time and size, and one that its provider never got ends soon', async () => {
+    upstream.failNext('POST /messages/batches', 500, true)
+    const made = await beginMessages(3)
+    await until(async () => (await app.db.one(rowOf, made.id)).upstreamId !== null, 'the batch is found')
+    upstream.finish()
+    await settled(made.id)
+    expect((await app.db.one(rowOf, made.id)).value).toBe(worthOf('claude-batch', upstream.totals))
+    upstream.failNext('POST /messages/batches', 500)
+    const lost = await beginMessages(3)
+    expect((await app.db.one(rowOf, lost.id)).settled).toBe(false)
+    await app.db.exec(age, lost.id, 1)
+    await settled(lost.id)
+    expect(await app.db.one(rowOf, lost.id)).toMatchObject({ value: 0n, held: 0n, upstreamId: null })
+  })
+
+  test('two lost batches of messages that may be each other are given to nobody', async () => {
+    for (let n = 0; n < 2; n++) upstream.failNext('POST /messages/batches', 500, true)
+    const [first, second] = await Promise.all([beginMessages(5), beginMessages(5)])
+    const lists = asked('GET /messages/batches')
+    await until(() => asked('GET /messages/batches') >= lists + 4, 'the provider is asked for both')
+    for (const { id } of [first, second]) expect(await app.db.one(rowOf, id)).toMatchObject({ upstreamId: null, settled: false })
+    for (const { id } of [first, second]) await app.db.exec(age, id, 30)
+    for (const { id } of [first, second]) await settled(id)
+  })
+
+  test('a batch whose reply is lost is found behind later ones of the account', async () => {
+    upstream.pageSize = 1
+    upstream.failNext('POST /batches', 503, true)
+    upstream.failAlways('GET /batches', 500)
+    const unknown = await begin(1)
+    const later = [await begin(1), await begin(1)]
+    upstream.failAlways('', 0)
+    await until(async () => (await app.db.one(rowOf, unknown.id)).upstreamId !== null, 'the batch is found')
+    upstream.pageSize = 100
+    upstream.finish()
+    for (const { id } of [unknown, ...later]) await settled(id)
   })
 })
