@@ -46,6 +46,10 @@ export interface BatchUpstream {
   release(): void
   /** Answers the next request whose path starts so with a status and nothing done, or with `afterwards` when it is done. */
   failNext(path: string, status: number, afterwards?: boolean): void
+  /** Answers the next batch of messages with a status while its body is still under way. */
+  refuseEarly(status: number): void
+  /** How many batches were refused so. */
+  readonly early: { refused: number }
   /** Answers every request whose method and path contain the text with a status and nothing done. An empty text ends that. */
   failAlways(path: string, status: number): void
   /** The results of batches that end from now on are not JSON. */
@@ -91,6 +95,8 @@ class State {
   #callsWait = false
   #release = (): void => {}
   #isBroken = false
+  readonly early = { refused: 0 }
+  #earlyStatus = 0
   #failing = { path: '', status: 0 }
   readonly #failures: { path: string; status: number; afterwards: boolean }[] = []
 
@@ -124,6 +130,10 @@ class State {
     this.#failures.push({ path, status, afterwards })
   }
 
+  refuseEarly(status: number): void {
+    this.#earlyStatus = status
+  }
+
   failAlways(path: string, status: number): void {
     this.#failing = { path, status }
   }
@@ -136,6 +146,12 @@ class State {
     const { method = '', url = '' } = request
     const path = url.split('?')[0]?.replace(/^\/v1/, '') ?? ''
     this.requests.push({ method, path, credential: String(request.headers['x-api-key'] ?? request.headers.authorization) })
+    if (this.#earlyStatus !== 0 && method === 'POST' && path === '/messages/batches') {
+      json(response, this.#earlyStatus, { type: 'error', error: { type: 'request_too_large', message: 'scripted' } })
+      this.#earlyStatus = 0
+      this.early.refused++
+      return
+    }
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
     if (this.#callsWait && path === '/chat/completions') await this.#held

@@ -1,6 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/platform/clock.ts'
 import { statement } from '../../../src/platform/db/db.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { type BatchUpstream, startBatchUpstream } from '../../harness/batch-upstream.ts'
@@ -28,6 +29,15 @@ const age = statement<[id: string, hours: number]>(
    where id = $1::text`,
 )
 const openBatches = statement<[], { id: string }>('test.outcome_open', 'select id as "id" from batches where settled_at is null')
+/** Makes the database refuse ids of providers. */
+const refuseIds = [
+  statement<[]>('test.outcome_fault', `create function refuse_ids() returns trigger language plpgsql as $$ begin raise exception 'scripted'; end $$`),
+  statement<[]>(
+    'test.outcome_trigger',
+    'create trigger refuse_ids before update on batches for each row when (old.upstream_id is null and new.upstream_id is not null) execute function refuse_ids()',
+  ),
+]
+const takeIds = statement<[]>('test.outcome_heal', 'drop trigger refuse_ids on batches')
 
 describe('the outcome of a batch', () => {
   let app: TestApp
@@ -150,5 +160,35 @@ describe('the outcome of a batch', () => {
     upstream.pageSize = 100
     upstream.finish()
     for (const { id } of [unknown, ...later]) await settled(id)
+  })
+
+  test('a process writes the id of a batch that its provider has taken as soon as the database takes it', async () => {
+    for (const fault of refuseIds) await app.db.exec(fault)
+    // The list of the provider must not be the one that finds it.
+    upstream.failAlways('GET /messages/batches', 500)
+    const batch = await beginMessages(4)
+    expect((await app.db.one(rowOf, batch.id)).upstreamId).toBeNull()
+    await app.db.exec(takeIds)
+    await until(async () => (await app.db.one(rowOf, batch.id)).upstreamId !== null, 'the id is written')
+    upstream.failAlways('', 0)
+    upstream.finish()
+    await settled(batch.id)
+    expect((await app.db.one(rowOf, batch.id)).value).toBe(worthOf('claude-batch', upstream.totals))
+  })
+
+  test('a batch that its provider refuses while it is being held leaves no hold', async () => {
+    const { lasting } = app.gateway.app.limits
+    const hold = lasting.hold.bind(lasting)
+    lasting.hold = async (...args) => {
+      const charge = await hold(...args)
+      await until(() => upstream.early.refused === 1, 'the provider has refused')
+      await systemClock.sleep(100)
+      return charge
+    }
+    upstream.refuseEarly(413)
+    await expect(beginMessages(2)).rejects.toMatchObject({ status: 400 })
+    lasting.hold = hold
+    expect(await app.db.many(openBatches)).toEqual([])
+    expect(upstream.early.refused).toBe(1)
   })
 })
