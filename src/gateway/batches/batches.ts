@@ -9,6 +9,7 @@ import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
 import { isDebited } from '../inference/admit-call.ts'
 import { placeOf } from '../inference/charge/residency.ts'
+import type { SpentUnits } from '../limits/holds/lasting-holds.ts'
 import type { Charge } from '../limits/journal/journal-records.ts'
 import type { Attempt } from '../routing/plan.ts'
 import { type EnteredRun, enterRun, runIdFor } from '../usage/runs/entry/enter-run.ts'
@@ -207,8 +208,8 @@ export class Batches {
     return this.get(call, 'anthropic', id)
   }
 
-  /** Holds a batch and writes its row, in one transaction. Nothing is at the provider yet. */
-  async #hold(batch: NewBatch, caller: BatchCaller, call: Call<Principal>, requestId: string): Promise<void> {
+  /** Holds a batch and writes its row, in one transaction. Nothing is at the provider yet. Returns what is spent already. */
+  async #hold(batch: NewBatch, caller: BatchCaller, call: Call<Principal>, requestId: string): Promise<SpentUnits> {
     const { ids, inference, lasting, nowMs } = this.#deps
     const { principal, agent } = caller
     const { id, attempt, holdUinr, lines } = batch
@@ -235,7 +236,7 @@ export class Batches {
         JSON.stringify(rowOf(batch, caller, entered, { charge, debits, eventId, requestId, admittedAtMs, pollMs: this.#deps.config.BATCH_POLL_MS })),
       )
     }
-    await lasting.hold(request, id, { uinr: holdUinr, requests: lines }, write)
+    return lasting.hold(request, id, { uinr: holdUinr, requests: lines }, write)
   }
 
   /**
@@ -255,9 +256,10 @@ export class Batches {
         return
       }
       // The hold may be under way, and nobody would give it back.
-      if (await held.isTaken())
+      const spent = await held.outcome()
+      if (spent !== null)
         await db.tx(async tx => {
-          await this.#deps.lasting.release(tx, id)
+          await this.#deps.lasting.undo(tx, id, spent)
           await tx.exec(deleteBatch, orgId, id)
         })
       throw callerError(error, account.provider)
@@ -281,29 +283,31 @@ export class Batches {
   async #noteLater(write: () => Promise<number>): Promise<void> {
     for (const waitMs of noteWaitsMs) {
       await this.#deps.clock.sleep(waitMs)
-      if (await write().then(...hasSucceeded)) return
+      const isWritten = await write().then(
+        () => true,
+        () => false,
+      )
+      if (isWritten) return
     }
     this.#deps.log.error('batch_id_lost', {})
   }
 }
 
-const hasSucceeded = [() => true, () => false] as const
 /** The waits before further attempts to write the id of a provider. */
 const noteWaitsMs = [250, 500, 1000, 2000, 5000, 10_000, 10_000, 10_000, 10_000, 10_000]
 
 /** What is known about a batch that its provider gets while it is held. */
 class HoldUnderWay {
   /** The hold, once it has begun. */
-  taken: Promise<void> | null = null
+  taken: Promise<SpentUnits> | null = null
   /** True when the provider may have the whole batch. */
   isWhole = false
   /** True when the request to the provider has failed, so that it must not get the end any more. */
   isOver = false
 
-  /** Resolves when the hold is not under way. Returns true when it was made. */
-  async isTaken(): Promise<boolean> {
-    if (this.taken === null) return false
-    return this.taken.then(...hasSucceeded)
+  /** Resolves when the hold is not under way: with what it has spent, or with null when there is none. */
+  async outcome(): Promise<SpentUnits | null> {
+    return this.taken === null ? null : this.taken.catch(() => null)
   }
 }
 

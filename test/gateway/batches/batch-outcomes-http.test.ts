@@ -191,4 +191,13 @@ describe('the outcome of a batch', () => {
     expect(await app.db.many(openBatches)).toEqual([])
     expect(upstream.early.refused).toBe(1)
   })
+
+  test('a batch that its provider refuses gives its requests of the day back', async () => {
+    const { key } = await app.newKey({ daily: 5 })
+    const client = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: key, maxRetries: 0 })
+    upstream.failNext('POST /batches', 429)
+    await expect(begin(4, client)).rejects.toMatchObject({ status: 502 })
+    await begin(4, client)
+    await expect(begin(2, client)).rejects.toMatchObject({ status: 429, code: 'daily_limit_reached' })
+  })
 })
