@@ -183,13 +183,15 @@ export const askCancel = statement<[orgId: number, id: string, now: Date]>(
    where org_id = $1::int and id = $2::text and settled_at is null`,
 )
 
-/** Asks for the end of the batches whose agent, an agent above it, or key is revoked. */
+/** Asks for the end of the batches whose agent, an agent above it, or key is revoked, or whose run is ended. */
 export const cancelRevoked = statement<[now: Date]>(
   'batches.cancel_revoked',
   `update batches b set cancel_asked_at = $1::timestamptz, next_poll_at = least(b.next_poll_at, $1::timestamptz)
    where b.settled_at is null and b.cancel_asked_at is null
      and (exists (select 1 from agents a where a.org_id = b.org_id and (a.id = b.agent_id or a.id = any(b.ancestor_ids)) and a.status = 'revoked')
-       or exists (select 1 from api_keys k where k.org_id = b.org_id and k.id = b.key_id and k.revoked_at is not null))`,
+       or exists (select 1 from api_keys k where k.org_id = b.org_id and k.id = b.key_id and k.revoked_at is not null)
+       or (b.run_id is not null and exists (select 1 from run_ends e where e.org_id = b.org_id and e.run_id = b.run_id
+         and e.owner_kind = case when b.run_agent_id is null then 'key' else 'agent' end and e.owner_id = coalesce(b.run_agent_id, b.key_id))))`,
 )
 
 /** Claims due batches. A row whose claim has ended, because its process died, is claimed again. */

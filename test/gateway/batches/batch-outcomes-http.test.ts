@@ -200,4 +200,16 @@ describe('the outcome of a batch', () => {
     await begin(4, client)
     await expect(begin(2, client)).rejects.toMatchObject({ status: 429, code: 'daily_limit_reached' })
   })
+
+  test('the end of a run cancels its batches at their provider', async () => {
+    const { key, keyId } = await app.newKey()
+    const client = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: key, maxRetries: 0 })
+    const inRun = await begin(3, client, { 'x-br-run-id': 'over' })
+    const beside = await begin(1, client, { 'x-br-run-id': 'goes-on' })
+    expect((await app.call('POST', `/v1/me/runs/over/end?key_id=${keyId}`)).status).toBe(200)
+    await settled(inRun.id)
+    expect((await app.db.one(rowOf, inRun.id)).value).toBe(worthOf('gpt-batch', upstream.totals))
+    expect((await openai.batches.retrieve(inRun.id)).status).toBe('cancelled')
+    expect((await app.db.one(rowOf, beside.id)).settled).toBe(false)
+  })
 })
