@@ -29,8 +29,12 @@ export const unknownMs = 10 * 60_000
 /** The waits between two looks at a provider grow by this factor, up to ten times the first one. */
 export const pollGrowth = 1.5
 export const pollMostTimes = 10
-/** The most batches that one process works on concurrently. */
+/** The most batches that one process works on concurrently, and those of one organisation over all processes. */
 export const pollPlaces = 4
+export const orgPlaces = 2
+/** The most batches beside those that one process asks to cancel concurrently, and those of one organisation with its other ones. */
+export const cancelPlaces = 8
+export const orgCancelPlaces = 6
 /** The longest claim of a batch. A process renews it while it works. */
 export const claimMs = 60_000
 /** The longest wait for one reply about a batch. */

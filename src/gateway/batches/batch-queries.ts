@@ -194,12 +194,22 @@ export const cancelRevoked = statement<[now: Date]>(
          and e.owner_kind = case when b.run_agent_id is null then 'key' else 'agent' end and e.owner_id = coalesce(b.run_agent_id, b.key_id))))`,
 )
 
-/** Claims due batches. A row whose claim has ended, because its process died, is claimed again. */
-export const claimBatches = statement<[now: Date, claim: string, until: Date, limit: number], BatchRow>(
+/**
+ * Claims due batches. A row whose claim has ended, because its process died, is claimed again. Of an organisation at most `orgMost` are claimed at a time, so
+ * that its long results leave places to others. `onlyCancels` claims batches whose provider must still be asked to cancel.
+ */
+export const claimBatches = statement<[now: Date, claim: string, until: Date, limit: number, orgMost: number, onlyCancels: boolean], BatchRow>(
   'batches.claim',
   `update batches t set claimed_by = $2::uuid, claimed_until = $3::timestamptz
    where t.id in (
      select d.id from batches d where d.settled_at is null and d.next_poll_at <= $1::timestamptz and (d.claimed_until is null or d.claimed_until <= $1::timestamptz)
+       and d.id in (
+         select p.id from (
+           select c.id, row_number() over (partition by c.org_id order by c.next_poll_at, c.id)
+             + (select count(*) from batches u where u.org_id = c.org_id and u.settled_at is null and u.claimed_until > $1::timestamptz) as "place"
+           from batches c where c.settled_at is null and c.next_poll_at <= $1::timestamptz and (c.claimed_until is null or c.claimed_until <= $1::timestamptz)
+             and (not $6::boolean or (c.cancel_asked_at is not null and c.cancel_sent_at is null))) p
+         where p.place <= $5::int)
      order by d.next_poll_at, d.id for update skip locked limit $4::int)
    returning ${batchColumns}`,
 )

@@ -3,7 +3,7 @@
  * while it works. A batch that cannot be asked about or charged waits longer, and delays no other. Decisions 0883 and 0884 give the reasons.
  */
 import { DatabaseUnavailableError } from '../../platform/db/db.ts'
-import { claimMs, graceMs, lostMs, pollGrowth, pollMostTimes, pollPlaces, unknownMs } from './batch-bounds.ts'
+import { cancelPlaces, claimMs, graceMs, lostMs, orgCancelPlaces, orgPlaces, pollGrowth, pollMostTimes, pollPlaces, unknownMs } from './batch-bounds.ts'
 import { type BatchRow, cancelRevoked, claimBatches, endClaim, findRivals, renewClaim, setUpstream } from './batch-queries.ts'
 import type { BatchesDeps } from './batches-deps.ts'
 import { findAlike, findMarked } from './provider/find-batch.ts'
@@ -39,6 +39,8 @@ const isCancelDue = ({ cancelAskedAt, cancelSentAt }: BatchRow): boolean => canc
 interface Claimed {
   readonly row: BatchRow
   readonly claim: string
+  /** True in a place for cancels: the batch is charged in another one. */
+  readonly onlyCancels: boolean
   readonly signal: AbortSignal
 }
 
@@ -48,6 +50,10 @@ export class BatchPoller {
   readonly #settlement: Settlement
   readonly #stop = new AbortController()
   readonly #underWay = new Set<Promise<void>>()
+  /** The batches that are asked to cancel, and are not charged in this place. */
+  readonly #cancelling = new Set<Promise<void>>()
+  /** True when more batches may be due than the last look could claim. */
+  #hasMore = false
   #look: Promise<void> | null = null
 
   constructor(deps: BatchesDeps, settlement: Settlement) {
@@ -63,7 +69,7 @@ export class BatchPoller {
       stopTimer()
       this.#stop.abort(new Error('the process stops'))
       await this.#look
-      await Promise.all(this.#underWay)
+      await Promise.all([...this.#underWay, ...this.#cancelling])
     }
   }
 
@@ -79,16 +85,31 @@ export class BatchPoller {
   }
 
   async #claimDue(): Promise<void> {
+    const { db, nowMs } = this.#deps
+    await db.exec(cancelRevoked, new Date(nowMs()))
+    // A batch with long results has its place for minutes. Cancels have places of their own, because every minute of such a batch costs money.
+    const cancels = await this.#claim(this.#cancelling, cancelPlaces, orgCancelPlaces)
+    const others = await this.#claim(this.#underWay, pollPlaces, orgPlaces)
+    this.#hasMore = cancels + others >= orgPlaces
+  }
+
+  /** Claims due batches for the free ones of `places`, and begins to work on them. Returns how many. */
+  async #claim(inPlaces: Set<Promise<void>>, places: number, orgMost: number): Promise<number> {
     const { db, ids, nowMs } = this.#deps
+    const free = places - inPlaces.size
+    if (free <= 0) return 0
     const now = nowMs()
-    await db.exec(cancelRevoked, new Date(now))
-    const free = pollPlaces - this.#underWay.size
-    if (free <= 0) return
     const claim = ids.uuidv7(now)
-    for (const row of await db.many(claimBatches, new Date(now), claim, new Date(now + this.#claimMs), free)) {
-      const work = this.#work(row, claim).finally(() => this.#underWay.delete(work))
-      this.#underWay.add(work)
+    const endsCancels = inPlaces === this.#cancelling
+    const rows = await db.many(claimBatches, new Date(now), claim, new Date(now + this.#claimMs), free, orgMost, endsCancels)
+    for (const row of rows) {
+      const work = this.#work(row, claim, endsCancels).finally(() => {
+        inPlaces.delete(work)
+        if (this.#hasMore) this.#lookSoon()
+      })
+      inPlaces.add(work)
     }
+    return rows.length
   }
 
   /** The time of a claim: short enough that another process soon goes on when this one dies. */
@@ -97,14 +118,14 @@ export class BatchPoller {
   }
 
   /** Works on one batch. It never rejects. */
-  async #work(row: BatchRow, claim: string): Promise<void> {
+  async #work(row: BatchRow, claim: string, onlyCancels: boolean): Promise<void> {
     const { db, clock, log, nowMs } = this.#deps
     const lost = new AbortController()
     const renew = async (): Promise<void> => {
       if ((await db.exec(renewClaim, row.id, claim, new Date(nowMs() + this.#claimMs))) === 0) lost.abort(new Error('the claim is lost'))
     }
     const stopRenewing = clock.every(this.#claimMs / 3, () => void renew().catch(() => undefined))
-    const claimed = { row, claim, signal: AbortSignal.any([this.#stop.signal, lost.signal]) }
+    const claimed = { row, claim, onlyCancels, signal: AbortSignal.any([this.#stop.signal, lost.signal]) }
     try {
       await this.#ask(claimed)
     } catch (error) {
@@ -123,7 +144,8 @@ export class BatchPoller {
     if (upstreamId === null) return
     const isCancelled = isCancelDue(row) && (await this.#cancelled(row, upstreamId, account, signal))
     const remote = await askBatch(account, row.format, upstreamId, signal)
-    if (remote.isEnded) await this.#settle(claimed, remote, account)
+    if (claimed.onlyCancels && isCancelled) await this.#wait(claimed, remote, true)
+    else if (remote.isEnded) await this.#settle(claimed, remote, account)
     else if (this.#isOverdue(row)) await this.#endOverdue(claimed, { remote, account, isCancelled })
     else await this.#wait(claimed, remote, isCancelled)
   }
@@ -235,7 +257,10 @@ export class BatchPoller {
     const now = nowMs()
     // A cancel that was not taken is sent again soon.
     const times = isCancelDue(row) && !isCancelled ? 1 : Math.min(pollMostTimes, pollGrowth ** Math.min(row.polls, 20))
-    const next = new Date(now + Math.round(config.BATCH_POLL_MS * times))
-    await db.exec(endClaim, row.id, claim, next, remote?.status ?? null, remote?.completed ?? null, remote?.failed ?? null, isCancelled ? new Date(now) : null)
+    // An ended batch in a place for cancels is charged immediately, in another place. Its clients see the end when it is charged.
+    const isEnded = remote?.isEnded === true
+    const next = new Date(now + (isEnded ? 0 : Math.round(config.BATCH_POLL_MS * times)))
+    const status = isEnded ? null : (remote?.status ?? null)
+    await db.exec(endClaim, row.id, claim, next, status, remote?.completed ?? null, remote?.failed ?? null, isCancelled ? new Date(now) : null)
   }
 }
