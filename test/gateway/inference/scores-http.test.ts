@@ -212,6 +212,11 @@ describe('models that score texts', () => {
     app.beta.script([{ status: 400, body: { message: 'too long' } }])
     const refused = await rank({ model: 'rank-two' })
     expect([refused.status, refused.json.error.message]).toEqual([400, 'too long'])
+    // The vendor bills a ranking that cannot be read. It is charged when no other route answers.
+    const unread = { body: { results: [], meta: { billed_units: { search_units: 1 } } } }
+    app.alpha.script(() => unread)
+    expect((await rank({ provider: 'cohere' })).status).toBe(502)
+    expect((await usageRows(app))[0]).toMatchObject({ provider: 'cohere', searches: 1, costUinr: 192_000n, estimated: true })
   })
 
   test('CLOUD-07 the call shows its searches in the reports, and its cost in the CSV', async () => {
