@@ -41,5 +41,5 @@ export const claimMs = 60_000
 export const askTimeoutMs = 60_000
 /** The longest reply about a batch or a file, without the contents of files. */
 export const answerMaxBytes = 256 * 1024
-/** The longest line of results that is read. */
-export const resultLineMaxBytes = 32 * mib
+/** The longest line of results that is parsed, without its numbers and long texts. */
+export const resultLineMaxBytes = 2 * mib

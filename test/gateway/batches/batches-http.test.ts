@@ -237,6 +237,8 @@ describe('batches', () => {
     await app.db.exec(age, broken.id)
     await ended(broken.id)
     expect(await app.db.many(events, broken.id)).toMatchObject([{ value: held, estimated: true }])
+    // The caller may still read what Brigade could not.
+    expect((await openai.batches.retrieve(broken.id)).output_file_id).toMatch(/^file-/)
     await app.setBudget('org', app.orgId, null)
   })
 
