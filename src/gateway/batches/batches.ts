@@ -21,7 +21,7 @@ import { anthropicView, openaiView } from './batch-views.ts'
 import { type BatchesDeps, callerOf, viewerOf } from './batches-deps.ts'
 import { type BatchFiles, bounded, ownerOf, streamed, type UploadPlaces } from './files.ts'
 import { type BatchKind, batchKindOf, messagesBatch } from './lines/batch-kind.ts'
-import { anthropicShape, type BatchCaller, BatchLines } from './lines/batch-lines.ts'
+import { anthropicShape, type BatchCaller, BatchLines, requireRetention } from './lines/batch-lines.ts'
 import type { Line } from './lines/line-reader.ts'
 import { requestElements } from './lines/request-elements.ts'
 import { callerError, ProviderAccount, ProviderRefusedError } from './provider/provider-account.ts'
@@ -149,6 +149,7 @@ export class Batches {
     if (file.endpoint !== kind.endpoint) throw fail('bad_request', { message: `The lines of this file are for ${file.endpoint}.` })
     if (file.keyId !== principal.keyId || file.agentId !== agent.agentId)
       throw fail('forbidden', { message: 'Another credential uploaded this file, and its lines were checked under the rules of that one. Upload it again.' })
+    requireRetention(org)
     const plan = this.#deps.inference.resolve({
       modelId: file.model,
       kind: kind.kind.modelKind,
@@ -189,7 +190,12 @@ export class Batches {
     const body = messagesBody(head, reader, lines, async () => {
       const { lines: count, holdUinr } = lines.totals
       inference.recheck(caller.principal)
-      held.taken = this.#hold({ id, format: 'anthropic', kind: messagesBatch, attempt, lines: count, holdUinr, inputFileId: null }, caller, call, call.requestId)
+      held.taken = this.#hold(
+        { id, format: 'anthropic', kind: messagesBatch, attempt, lines: count, holdUinr, inputFileId: null },
+        caller,
+        call,
+        call.requestId,
+      )
       await held.taken
       if (held.isOver || ends.signal.aborted) throw new Error('the request to the provider has ended')
       held.isWhole = true
