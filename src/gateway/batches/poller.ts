@@ -25,6 +25,13 @@ class AccountGoneError extends Error {
   override readonly name = 'AccountGoneError'
 }
 
+/**
+ * Returns a batch on an own key that its owner has deleted: all requests that are not known to have failed count as done. Otherwise the budgets of agents and
+ * keys would count nothing of it.
+ */
+const withoutKey = (row: BatchRow): BatchRow =>
+  row.byok && row.upstreamId !== null ? { ...row, completed: Math.max(row.completed, row.lines - row.failed) } : row
+
 /** What the provider said about a batch. */
 interface Looked {
   readonly remote: RemoteBatch
@@ -247,7 +254,7 @@ export class BatchPoller {
 
   async #failed(claimed: Claimed, error: unknown): Promise<void> {
     const { row, claim } = claimed
-    if (this.#isHopeless(claimed, error)) await this.#settlement.giveUp(row, claim)
+    if (this.#isHopeless(claimed, error)) await this.#settlement.giveUp(error instanceof AccountGoneError ? withoutKey(row) : row, claim)
     else await this.#wait(claimed, null, false)
   }
 

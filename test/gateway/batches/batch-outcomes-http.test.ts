@@ -28,6 +28,7 @@ const age = statement<[id: string, hours: number]>(
      cancel_sent_at = cancel_sent_at - make_interval(hours => $2::int)
    where id = $1::text`,
 )
+const holdOf = statement<[id: string], { amount: bigint }>('test.outcome_hold', 'select hold_uinr as "amount" from batches where id = $1::text')
 const openBatches = statement<[], { id: string }>('test.outcome_open', 'select id as "id" from batches where settled_at is null')
 /** Makes the database refuse ids of providers. */
 const refuseIds = [
@@ -231,5 +232,18 @@ describe('the outcome of a batch', () => {
     expect(asked('/content')).toBe(reads + 3)
     upstream.release()
     for (const { id } of [...long, cancelled]) await settled(id)
+  })
+
+  test('a batch whose own key was deleted counts in budgets with everything that is not known to have failed', async () => {
+    const cookie = await app.signIn()
+    expect((await app.call('PUT', '/me/byok/oai', { key: 'own-key-0123456789', always_use: true }, { cookie })).status).toBe(200)
+    const batch = await begin(3)
+    await until(async () => (await app.db.one(rowOf, batch.id)).upstreamId !== null, 'the batch runs')
+    const ofBudgets = await app.db.one(holdOf, batch.id)
+    await app.call('DELETE', '/me/byok/oai', undefined, { cookie })
+    await app.db.exec(age, batch.id, 30)
+    await settled(batch.id)
+    expect(ofBudgets.amount).toBeGreaterThan(0n)
+    expect((await app.db.one(rowOf, batch.id)).value).toBe(ofBudgets.amount)
   })
 })
