@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { systemClock } from '../../src/platform/clock.ts'
 
 /** Tokens of one answer. */
 interface Tokens {
@@ -16,6 +17,7 @@ interface RemoteBatch {
   readonly metadata: Record<string, string>
   status: string
   outputFileId: string | null
+  readonly madeMs: number
 }
 
 interface RequestLine {
@@ -31,15 +33,25 @@ export interface BatchUpstream {
   /** The bytes of uploaded files by id. */
   readonly files: Map<string, string>
   readonly batches: Map<string, RemoteBatch>
+  /** The batches on one page of a list. */
+  pageSize: number
   /** Ends every batch that runs. The answers of `done` requests are there; the others have failed. Default: all are done. */
   finish(done?: number, status?: string): void
   /** Tokens of all answers so far. */
   readonly totals: { input: number; output: number; answers: number }
-  /** Makes results stop after half of their bytes, until `release`. */
-  holdResults(): void
+  /** Makes results that contain `text` stop after half of their bytes, until `release`. */
+  holdResults(text?: string): void
+  /** Makes calls that are no batch wait for `release`. They are answered with 404. */
+  holdCalls(): void
   release(): void
   /** Answers the next request whose path starts so with a status and nothing done, or with `afterwards` when it is done. */
   failNext(path: string, status: number, afterwards?: boolean): void
+  /** Answers the next batch of messages with a status while its body is still under way. */
+  refuseEarly(status: number): void
+  /** How many batches were refused so. */
+  readonly early: { refused: number }
+  /** Answers every request whose method and path contain the text with a status and nothing done. An empty text ends that. */
+  failAlways(path: string, status: number): void
   /** The results of batches that end from now on are not JSON. */
   breakResults(isBroken: boolean): void
   close(): Promise<void>
@@ -75,11 +87,17 @@ class State {
   readonly requests: { method: string; path: string; credential: string }[] = []
   readonly files = new Map<string, string>()
   readonly batches = new Map<string, RemoteBatch>()
+  pageSize = 100
   readonly totals = { input: 0, output: 0, answers: 0 }
   #made = 0
   #held: Promise<void> | null = null
+  #heldText = ''
+  #callsWait = false
   #release = (): void => {}
   #isBroken = false
+  readonly early = { refused: 0 }
+  #earlyStatus = 0
+  #failing = { path: '', status: 0 }
   readonly #failures: { path: string; status: number; afterwards: boolean }[] = []
 
   finish(done = Number.POSITIVE_INFINITY, status = 'completed'): void {
@@ -90,19 +108,34 @@ class State {
     }
   }
 
-  holdResults(): void {
+  holdResults(text = ''): void {
+    this.#heldText = text
     this.#held = new Promise(resolve => {
       this.#release = resolve
     })
   }
 
+  holdCalls(): void {
+    this.holdResults()
+    this.#callsWait = true
+  }
+
   release(): void {
     this.#release()
     this.#held = null
+    this.#callsWait = false
   }
 
   failNext(path: string, status: number, afterwards = false): void {
     this.#failures.push({ path, status, afterwards })
+  }
+
+  refuseEarly(status: number): void {
+    this.#earlyStatus = status
+  }
+
+  failAlways(path: string, status: number): void {
+    this.#failing = { path, status }
   }
 
   breakResults(isBroken: boolean): void {
@@ -113,13 +146,23 @@ class State {
     const { method = '', url = '' } = request
     const path = url.split('?')[0]?.replace(/^\/v1/, '') ?? ''
     this.requests.push({ method, path, credential: String(request.headers['x-api-key'] ?? request.headers.authorization) })
+    if (this.#earlyStatus !== 0 && method === 'POST' && path === '/messages/batches') {
+      json(response, this.#earlyStatus, { type: 'error', error: { type: 'request_too_large', message: 'scripted' } })
+      this.#earlyStatus = 0
+      this.early.refused++
+      return
+    }
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
+    if (this.#callsWait && path === '/chat/completions') await this.#held
+    const { path: failed, status } = this.#failing
+    if (failed !== '' && `${method} ${path}`.includes(failed)) return json(response, status, { error: { message: 'scripted for now' } })
     const failing = this.#failures.findIndex(each => `${method} ${path}`.startsWith(each.path))
     const [failure] = failing === -1 ? [] : this.#failures.splice(failing, 1)
-    if (failure !== undefined && !failure.afterwards) return json(response, failure.status, { error: { message: 'scripted' } })
+    if (failure !== undefined && !failure.afterwards) return json(response, failure.status, { type: 'error', error: { type: 'scripted', message: 'scripted' } })
     const body = Buffer.concat(pieces)
-    const made = this.#answer(method, path, body, request.headers['content-type'] ?? '')
+    const list = method === 'GET' ? this.#list(path, new URL(url, 'http://upstream.test').searchParams) : null
+    const made = list ?? this.#answer(method, path, body, request.headers['content-type'] ?? '')
     if (failure !== undefined) return json(response, failure.status, { error: { message: 'scripted, but done' } })
     if (typeof made === 'string') return this.#stream(response, made)
     json(response, made === null ? 404 : 200, made ?? { error: { message: 'no such thing' } })
@@ -147,6 +190,17 @@ class State {
     return method === 'DELETE' ? { id, object: 'file', deleted: true } : part === 'content' ? content : { id, object: 'file' }
   }
 
+  /** Lists the batches of a format, the newest first and `pageSize` a page. */
+  #list(path: string, query: URLSearchParams): object | null {
+    const format = path === '/batches' ? 'openai' : path === '/messages/batches' ? 'anthropic' : null
+    if (format === null) return null
+    const all = [...this.batches.values()].filter(batch => batch.format === format).reverse()
+    const after = query.get(format === 'openai' ? 'after' : 'after_id')
+    const from = after === null ? 0 : all.findIndex(({ id }) => id === after) + 1
+    const data = all.slice(from, from + this.pageSize).map(batch => (format === 'openai' ? this.#openaiView(batch) : this.#messagesView(batch)))
+    return { object: 'list', data, has_more: all.length > from + this.pageSize }
+  }
+
   #openaiBatch(method: string, id: string, action: string, body: Buffer): object | null {
     if (method === 'POST' && id === '') {
       const asked = JSON.parse(body.toString()) as { input_file_id: string; metadata: Record<string, string> }
@@ -163,7 +217,6 @@ class State {
         ),
       )
     }
-    if (id === '') return { object: 'list', data: [...this.batches.values()].map(batch => this.#openaiView(batch)) }
     const batch = this.batches.get(id)
     if (batch === undefined) return null
     if (action === 'cancel' && batch.status === 'in_progress') this.#cancel(batch, 'cancelled')
@@ -194,7 +247,7 @@ class State {
 
   #begin(format: RemoteBatch['format'], lines: readonly RequestLine[], metadata: Record<string, string>): RemoteBatch {
     const id = `${format === 'openai' ? 'batch' : 'msgbatch'}_up${++this.#made}`
-    const batch: RemoteBatch = { id, format, lines, metadata, status: 'in_progress', outputFileId: null }
+    const batch: RemoteBatch = { id, format, lines, metadata, status: 'in_progress', outputFileId: null, madeMs: systemClock.nowMs() }
     this.batches.set(id, batch)
     return batch
   }
@@ -220,22 +273,24 @@ class State {
     return id
   }
 
-  #openaiView({ id, status, lines, outputFileId, metadata }: RemoteBatch): object {
+  #openaiView({ id, status, lines, outputFileId, metadata, madeMs }: RemoteBatch): object {
     const counts = { total: lines.length, completed: status === 'in_progress' ? 0 : lines.length, failed: 0 }
-    return { id, object: 'batch', status, output_file_id: outputFileId, error_file_id: null, request_counts: counts, metadata }
+    const made = { created_at: Math.floor(madeMs / 1000), metadata }
+    return { id, object: 'batch', status, output_file_id: outputFileId, error_file_id: null, request_counts: counts, ...made }
   }
 
-  #messagesView({ id, status, lines }: RemoteBatch): object {
+  #messagesView({ id, status, lines, madeMs }: RemoteBatch): object {
     const isEnded = status === 'ended'
     const counts = { processing: isEnded ? 0 : lines.length, succeeded: 0, errored: 0, canceled: 0, expired: 0 }
-    return { id, type: 'message_batch', processing_status: status, request_counts: counts, results_url: isEnded ? 'http://elsewhere.test/results' : null }
+    const made = { created_at: new Date(madeMs).toISOString(), results_url: isEnded ? 'http://elsewhere.test/results' : null }
+    return { id, type: 'message_batch', processing_status: status, request_counts: counts, ...made }
   }
 
   async #stream(response: ServerResponse, content: string): Promise<void> {
     response.writeHead(200, { 'content-type': 'application/octet-stream' })
     const half = Math.floor(content.length / 2)
     response.write(content.slice(0, half))
-    if (this.#held !== null) await this.#held
+    if (this.#held !== null && content.includes(this.#heldText)) await this.#held
     response.end(content.slice(half))
   }
 }

@@ -14,6 +14,7 @@ export function batchFile(url: string, secondUrl = url): { providers: object[]; 
     kind: 'chat',
     context_length: 100_000,
     tools: true,
+    modalities: ['text', 'image'],
     max_output_tokens: 1000,
     routes: [
       {

@@ -20,20 +20,26 @@ export const fileDaysMax = 30
 export const keptDays = 30
 /** How long the provider may work on a batch. */
 export const windowMs = 24 * hourMs
-/** How long after that the outcome is waited for. A batch without an outcome then ends. */
+/** How long after that the provider may still work on it. It is then asked to cancel. A batch that it does not know then ends. */
 export const graceMs = 2 * hourMs
+/** How long after its time a batch is waited for whose provider or results cannot be reached. */
+export const lostMs = 7 * 24 * hourMs
 /** How long a batch may lack the id of the provider before it counts as refused, where the provider can be asked. */
 export const unknownMs = 10 * 60_000
 /** The waits between two looks at a provider grow by this factor, up to ten times the first one. */
 export const pollGrowth = 1.5
 export const pollMostTimes = 10
-/** The most batches that one process works on concurrently. */
+/** The most batches that one process works on concurrently, and those of one organisation over all processes. */
 export const pollPlaces = 4
+export const orgPlaces = 2
+/** The most batches beside those that one process asks to cancel concurrently, and those of one organisation with its other ones. */
+export const cancelPlaces = 8
+export const orgCancelPlaces = 6
 /** The longest claim of a batch. A process renews it while it works. */
 export const claimMs = 60_000
 /** The longest wait for one reply about a batch. */
 export const askTimeoutMs = 60_000
 /** The longest reply about a batch or a file, without the contents of files. */
 export const answerMaxBytes = 256 * 1024
-/** The longest line of results that is read. */
-export const resultLineMaxBytes = 32 * mib
+/** The longest line of results that is parsed, without its numbers and long texts. */
+export const resultLineMaxBytes = 2 * mib

@@ -160,6 +160,20 @@ export const setUpstream = statement<[id: string, upstreamId: string, status: st
    where id = $1::text and upstream_id is null and settled_at is null`,
 )
 
+/**
+ * Says which of the given ids of a provider belong to batches, and how many other batches at the provider, with as many lines and admitted within some minutes,
+ * have none yet.
+ */
+export const findRivals = statement<
+  [id: string, upstreamIds: readonly string[], provider: string, lines: number, from: Date, to: Date],
+  { taken: readonly string[]; rivals: number }
+>(
+  'batches.find_rivals',
+  `select (select coalesce(array_agg(t.upstream_id), '{}') from batches t where t.upstream_id = any($2::text[]) and t.provider = $3::text) as "taken",
+     (select count(*)::int from batches r where r.id <> $1::text and r.provider = $3::text and r.format = 'anthropic' and r.upstream_id is null
+        and r.lines = $4::int and r.admitted_at between $5::timestamptz and $6::timestamptz) as "rivals"`,
+)
+
 export const deleteBatch = statement<[orgId: number, id: string]>('batches.delete_batch', 'delete from batches where org_id = $1::int and id = $2::text')
 
 /** Asks for the end of a batch. The next look at the provider is due immediately. */
@@ -169,21 +183,33 @@ export const askCancel = statement<[orgId: number, id: string, now: Date]>(
    where org_id = $1::int and id = $2::text and settled_at is null`,
 )
 
-/** Asks for the end of the batches whose agent, an agent above it, or key is revoked. */
+/** Asks for the end of the batches whose agent, an agent above it, or key is revoked, or whose run is ended. */
 export const cancelRevoked = statement<[now: Date]>(
   'batches.cancel_revoked',
   `update batches b set cancel_asked_at = $1::timestamptz, next_poll_at = least(b.next_poll_at, $1::timestamptz)
    where b.settled_at is null and b.cancel_asked_at is null
      and (exists (select 1 from agents a where a.org_id = b.org_id and (a.id = b.agent_id or a.id = any(b.ancestor_ids)) and a.status = 'revoked')
-       or exists (select 1 from api_keys k where k.org_id = b.org_id and k.id = b.key_id and k.revoked_at is not null))`,
+       or exists (select 1 from api_keys k where k.org_id = b.org_id and k.id = b.key_id and k.revoked_at is not null)
+       or (b.run_id is not null and exists (select 1 from run_ends e where e.org_id = b.org_id and e.run_id = b.run_id
+         and e.owner_kind = case when b.run_agent_id is null then 'key' else 'agent' end and e.owner_id = coalesce(b.run_agent_id, b.key_id))))`,
 )
 
-/** Claims due batches. A row whose claim has ended, because its process died, is claimed again. */
-export const claimBatches = statement<[now: Date, claim: string, until: Date, limit: number], BatchRow>(
+/**
+ * Claims due batches. A row whose claim has ended, because its process died, is claimed again. Of an organisation at most `orgMost` are claimed at a time, so
+ * that its long results leave places to others. `onlyCancels` claims batches whose provider must still be asked to cancel.
+ */
+export const claimBatches = statement<[now: Date, claim: string, until: Date, limit: number, orgMost: number, onlyCancels: boolean], BatchRow>(
   'batches.claim',
   `update batches t set claimed_by = $2::uuid, claimed_until = $3::timestamptz
    where t.id in (
      select d.id from batches d where d.settled_at is null and d.next_poll_at <= $1::timestamptz and (d.claimed_until is null or d.claimed_until <= $1::timestamptz)
+       and d.id in (
+         select p.id from (
+           select c.id, row_number() over (partition by c.org_id order by c.next_poll_at, c.id)
+             + (select count(*) from batches u where u.org_id = c.org_id and u.settled_at is null and u.claimed_until > $1::timestamptz) as "place"
+           from batches c where c.settled_at is null and c.next_poll_at <= $1::timestamptz and (c.claimed_until is null or c.claimed_until <= $1::timestamptz)
+             and (not $6::boolean or (c.cancel_asked_at is not null and c.cancel_sent_at is null))) p
+         where p.place <= $5::int)
      order by d.next_poll_at, d.id for update skip locked limit $4::int)
    returning ${batchColumns}`,
 )
@@ -203,7 +229,7 @@ export const endClaim = statement<
    where id = $1::text and claimed_by = $2::uuid and settled_at is null`,
 )
 
-/** Marks a batch as settled, once. */
+/** Marks a batch as settled, once. A claim that is given must still be the last one. */
 export const settleBatch = statement<
   [
     id: string,
@@ -215,12 +241,13 @@ export const settleBatch = statement<
     now: Date,
     valueUinr: bigint,
     costUinr: bigint,
+    claim: string | null,
   ]
 >(
   'batches.settle',
   `update batches set settled_at = $7::timestamptz, ended_at = $7::timestamptz, status = $2::text, completed = $3::int, failed = $4::int,
      output_file_id = $5::text, error_file_id = $6::text, value_uinr = $8::bigint, cost_uinr = $9::bigint, claimed_by = null, claimed_until = null
-   where id = $1::text and settled_at is null`,
+   where id = $1::text and settled_at is null and ($10::uuid is null or claimed_by = $10::uuid)`,
 )
 
 export const deleteOldBatches = statement<[before: Date, limit: number]>(

@@ -9,6 +9,7 @@ import { fail } from '../../platform/errors.ts'
 import type { Principal } from '../../platform/security/principal.ts'
 import { isDebited } from '../inference/admit-call.ts'
 import { placeOf } from '../inference/charge/residency.ts'
+import type { SpentUnits } from '../limits/holds/lasting-holds.ts'
 import type { Charge } from '../limits/journal/journal-records.ts'
 import type { Attempt } from '../routing/plan.ts'
 import { type EnteredRun, enterRun, runIdFor } from '../usage/runs/entry/enter-run.ts'
@@ -20,11 +21,11 @@ import { anthropicView, openaiView } from './batch-views.ts'
 import { type BatchesDeps, callerOf, viewerOf } from './batches-deps.ts'
 import { type BatchFiles, bounded, ownerOf, streamed, type UploadPlaces } from './files.ts'
 import { type BatchKind, batchKindOf, messagesBatch } from './lines/batch-kind.ts'
-import { anthropicShape, type BatchCaller, BatchLines } from './lines/batch-lines.ts'
+import { anthropicShape, type BatchCaller, BatchLines, requireRetention } from './lines/batch-lines.ts'
 import type { Line } from './lines/line-reader.ts'
 import { requestElements } from './lines/request-elements.ts'
 import { callerError, ProviderAccount, ProviderRefusedError } from './provider/provider-account.ts'
-import { type BatchFormat, markerName, remoteBatchOf } from './provider/remote-batch.ts'
+import { type BatchFormat, markerName, type RemoteBatch, remoteBatchOf } from './provider/remote-batch.ts'
 
 /** What a caller sends to make a batch in OpenAI's format. */
 export interface BatchAsk {
@@ -74,9 +75,12 @@ export class Batches {
     const id = `batch_${this.#deps.ids.secret('', 18)}`
     const { lines, holdUinr } = file
     const requestId = call.requestId
-    await this.#hold({ id, format: 'openai', kind, attempt, lines, holdUinr, inputFileId: file.id }, caller, call, requestId)
+    const held = new HoldUnderWay()
+    held.taken = this.#hold({ id, format: 'openai', kind, attempt, lines, holdUinr, inputFileId: file.id }, caller, call, requestId)
+    await held.taken
+    held.isWhole = true
     const asked = { input_file_id: file.upstreamId, endpoint: ask.endpoint, completion_window: '24h', metadata: { ...ask.metadata, [markerName]: id } }
-    await this.#begin({ id, orgId: caller.principal.orgId, format: 'openai' }, account, () => account.ask('POST', '/batches', asked))
+    await this.#begin({ id, orgId: caller.principal.orgId, format: 'openai' }, account, () => account.ask('POST', '/batches', asked), held)
     return this.get(call, 'openai', id)
   }
 
@@ -145,6 +149,7 @@ export class Batches {
     if (file.endpoint !== kind.endpoint) throw fail('bad_request', { message: `The lines of this file are for ${file.endpoint}.` })
     if (file.keyId !== principal.keyId || file.agentId !== agent.agentId)
       throw fail('forbidden', { message: 'Another credential uploaded this file, and its lines were checked under the rules of that one. Upload it again.' })
+    requireRetention(org)
     const plan = this.#deps.inference.resolve({
       modelId: file.model,
       kind: kind.kind.modelKind,
@@ -180,17 +185,24 @@ export class Batches {
     const head = lines.add(first.value)
     const { attempt } = lines
     const account = new ProviderAccount(attempt.route.provider, attempt.credential, inference.outbound)
-    const held = { is: false }
+    const held = new HoldUnderWay()
+    const ends = new AbortController()
     const body = messagesBody(head, reader, lines, async () => {
       const { lines: count, holdUinr } = lines.totals
       inference.recheck(caller.principal)
-      await this.#hold({ id, format: 'anthropic', kind: messagesBatch, attempt, lines: count, holdUinr, inputFileId: null }, caller, call, call.requestId)
-      held.is = true
+      held.taken = this.#hold(
+        { id, format: 'anthropic', kind: messagesBatch, attempt, lines: count, holdUinr, inputFileId: null },
+        caller,
+        call,
+        call.requestId,
+      )
+      await held.taken
+      if (held.isOver || ends.signal.aborted) throw new Error('the request to the provider has ended')
+      held.isWhole = true
     })
-    // A caller that leaves ends the upload, but not after the hold: the provider must then get the end, or its outcome is unknown.
-    const ends = new AbortController()
+    // A caller that leaves ends the upload, but not when the provider may have the whole batch: its outcome would be unknown.
     const onLeft = (): void => {
-      if (!held.is) ends.abort(call.signal.reason)
+      if (!held.isWhole) ends.abort(call.signal.reason)
     }
     call.signal.addEventListener('abort', onLeft, { once: true })
     await this.#begin(
@@ -202,8 +214,8 @@ export class Batches {
     return this.get(call, 'anthropic', id)
   }
 
-  /** Holds a batch and writes its row, in one transaction. Nothing is at the provider yet. */
-  async #hold(batch: NewBatch, caller: BatchCaller, call: Call<Principal>, requestId: string): Promise<void> {
+  /** Holds a batch and writes its row, in one transaction. Nothing is at the provider yet. Returns what is spent already. */
+  async #hold(batch: NewBatch, caller: BatchCaller, call: Call<Principal>, requestId: string): Promise<SpentUnits> {
     const { ids, inference, lasting, nowMs } = this.#deps
     const { principal, agent } = caller
     const { id, attempt, holdUinr, lines } = batch
@@ -230,30 +242,78 @@ export class Batches {
         JSON.stringify(rowOf(batch, caller, entered, { charge, debits, eventId, requestId, admittedAtMs, pollMs: this.#deps.config.BATCH_POLL_MS })),
       )
     }
-    await lasting.hold(request, id, { uinr: holdUinr, requests: lines }, write)
+    return lasting.hold(request, id, { uinr: holdUinr, requests: lines }, write)
   }
 
   /**
-   * Gives a held batch to its provider. When the provider certainly refused it, the hold goes back. When nobody knows, the batch stays, and the poller finds
-   * out.
+   * Gives a held batch to its provider. When the provider certainly has no whole batch, the hold goes back. When nobody knows, the batch stays, and the poller
+   * finds out.
    */
-  async #begin({ id, orgId, format }: HeldBatch, account: ProviderAccount, ask: () => Promise<Record<string, unknown>>, held = { is: true }): Promise<void> {
-    const { db, log, lasting, nowMs } = this.#deps
+  async #begin({ id, orgId, format }: HeldBatch, account: ProviderAccount, ask: () => Promise<Record<string, unknown>>, held: HoldUnderWay): Promise<void> {
+    const { db, log } = this.#deps
+    let remote: RemoteBatch
     try {
-      const remote = remoteBatchOf(format, await ask())
-      await db.exec(setUpstream, id, remote.id, remote.isEnded ? 'in_progress' : remote.status, new Date(nowMs()))
+      remote = remoteBatchOf(format, await ask())
     } catch (error) {
-      if (!held.is) throw callerError(error, account.provider)
-      if (!(error instanceof ProviderRefusedError && error.isRefusal)) {
+      held.isOver = true
+      const isRefusal = error instanceof ProviderRefusedError && error.isRefusal
+      if (held.isWhole && !isRefusal) {
         log.warn('batch_outcome_unknown', { provider: account.provider.id, error })
         return
       }
-      await db.tx(async tx => {
-        await lasting.release(tx, id)
-        await tx.exec(deleteBatch, orgId, id)
-      })
+      // The hold may be under way, and nobody would give it back.
+      const spent = await held.outcome()
+      if (spent !== null)
+        await db.tx(async tx => {
+          await this.#deps.lasting.undo(tx, id, spent)
+          await tx.exec(deleteBatch, orgId, id)
+        })
       throw callerError(error, account.provider)
     }
+    await this.#note(id, remote)
+  }
+
+  /** Notes the id of the provider. Without it nobody finds the batch, so a failure is followed by further attempts, also after the reply to the caller. */
+  async #note(id: string, remote: RemoteBatch): Promise<void> {
+    const { db, log, nowMs } = this.#deps
+    const write = (): Promise<number> => db.exec(setUpstream, id, remote.id, remote.isEnded ? 'in_progress' : remote.status, new Date(nowMs()))
+    try {
+      await write()
+    } catch (error) {
+      log.warn('batch_id_not_written', { error })
+      void this.#noteLater(write)
+    }
+  }
+
+  /** Never rejects. */
+  async #noteLater(write: () => Promise<number>): Promise<void> {
+    for (const waitMs of noteWaitsMs) {
+      await this.#deps.clock.sleep(waitMs)
+      const isWritten = await write().then(
+        () => true,
+        () => false,
+      )
+      if (isWritten) return
+    }
+    this.#deps.log.error('batch_id_lost', {})
+  }
+}
+
+/** The waits before further attempts to write the id of a provider. */
+const noteWaitsMs = [250, 500, 1000, 2000, 5000, 10_000, 10_000, 10_000, 10_000, 10_000]
+
+/** What is known about a batch that its provider gets while it is held. */
+class HoldUnderWay {
+  /** The hold, once it has begun. */
+  taken: Promise<SpentUnits> | null = null
+  /** True when the provider may have the whole batch. */
+  isWhole = false
+  /** True when the request to the provider has failed, so that it must not get the end any more. */
+  isOver = false
+
+  /** Resolves when the hold is not under way: with what it has spent, or with null when there is none. */
+  async outcome(): Promise<SpentUnits | null> {
+    return this.taken === null ? null : this.taken.catch(() => null)
   }
 }
 

@@ -16,7 +16,7 @@ import { openResults, type RemoteBatch } from './provider/remote-batch.ts'
 
 const dayMs = 24 * 3600_000
 
-/** A batch was settled by another process. */
+/** A batch was settled by another process, or another process works on it. */
 class AlreadySettledError extends Error {
   override readonly name = 'AlreadySettledError'
 }
@@ -48,7 +48,7 @@ export class Settlement {
 
   /** Reads the results and charges them. Throws when they cannot be read; nothing is charged then. */
   async settle(row: BatchRow, remote: RemoteBatch, account: ProviderAccount, signal: AbortSignal): Promise<void> {
-    const { ids, inference } = this.#deps
+    const { inference } = this.#deps
     const { operation } = batchKindOf(row.endpoint)
     const dialect = inference.dialectOf(row.dialect as DialectId)
     const results = new BatchResults({ format: row.format, dialect, operation, price: priceFrom(row.price) })
@@ -61,7 +61,7 @@ export class Settlement {
       } finally {
         reply.body.destroy()
       }
-      if (fileId !== null) files.push({ purpose, id: `file-${ids.secret('', 18)}`, upstreamId: fileId, bytes: counted.bytes })
+      if (fileId !== null) files.push(this.#fileOf(purpose, fileId, counted.bytes))
     }
     const { sums } = results
     // A request with an answer and without usage costs what it held on average.
@@ -76,8 +76,11 @@ export class Settlement {
     })
   }
 
-  /** Ends a batch whose results nobody can read any more. The requests that its provider counted as done cost what they held on average. */
-  async giveUp(row: BatchRow): Promise<void> {
+  /**
+   * Ends a batch whose results nobody can read any more. The requests that its provider counted as done cost what they held on average. It does nothing when
+   * another process has claimed the batch. `results` are files that the caller may still get.
+   */
+  async giveUp(row: BatchRow, claim: string, results: RemoteBatch['results'] = []): Promise<void> {
     const sums: BatchSums = {
       completed: row.completed,
       failed: row.lines - row.completed,
@@ -90,10 +93,16 @@ export class Settlement {
     }
     const valueUinr = (row.holdUinr * BigInt(row.completed)) / BigInt(Math.max(1, row.lines))
     this.#deps.log.error('batch_given_up', { orgId: row.orgId, provider: row.provider, count: row.completed })
-    await this.#write(row, { status: row.format === 'openai' ? 'failed' : 'ended', sums, valueUinr, estimated: row.completed > 0, files: [] })
+    const files = results.flatMap(({ purpose, fileId }) => (fileId === null ? [] : [this.#fileOf(purpose, fileId, 0)]))
+    const status = row.format === 'openai' ? 'failed' : 'ended'
+    await this.#write(row, { status, sums, valueUinr, estimated: row.completed > 0, files }, claim)
   }
 
-  async #write(row: BatchRow, outturn: Outturn): Promise<void> {
+  #fileOf(purpose: ResultFile['purpose'], upstreamId: string, bytes: number): ResultFile {
+    return { purpose, id: `file-${this.#deps.ids.secret('', 18)}`, upstreamId, bytes }
+  }
+
+  async #write(row: BatchRow, outturn: Outturn, ownClaim: string | null = null): Promise<void> {
     const { inference, lasting, nowMs } = this.#deps
     const now = nowMs()
     const { status, sums, valueUinr, files } = outturn
@@ -111,6 +120,7 @@ export class Settlement {
         new Date(now),
         valueUinr,
         costUinr,
+        ownClaim,
       )
       if (settled === 0) throw new AlreadySettledError(row.id)
     }

@@ -34,7 +34,7 @@ const holds = statement<[owner: string], { amount: bigint; scope: string }>(
 )
 const age = statement<[id: string]>(
   'test.batch_age',
-  `update batches set admitted_at = admitted_at - interval '30 hours', expires_at = expires_at - interval '30 hours', next_poll_at = now() where id = $1::text`,
+  `update batches set admitted_at = admitted_at - interval '9 days', expires_at = expires_at - interval '9 days', next_poll_at = now() where id = $1::text`,
 )
 
 /** Keys of a payment provider that is never called here. They switch billing on. */
@@ -70,6 +70,14 @@ describe('batches', () => {
   const credit = (orgId: number, inr: number) =>
     app.gateway.app.operator.credits.give({ orgId, reason: 'grant', amountUinr: uinrFromInr(inr), ref: `grant ${++grants}` })
   const balance = async (orgId = app.orgId) => (await app.gateway.app.operator.credits.show(orgId, 1)).balanceUinr
+
+  /** Makes an organisation that may have batches, with ₹1000. */
+  const newOrg = async (name: string) => {
+    const org = await app.otherOrg(name)
+    await credit(org.orgId, 1000)
+    await app.call('PUT', '/me/org/data-retention', { days: 7 }, { cookie: await app.signIn(org.userId, org.orgId) })
+    return { ...org, client: new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: org.key, maxRetries: 0 }) }
+  }
 
   const upload = (lines: readonly object[] | string, client = openai) =>
     client.files.create({ file: new File([typeof lines === 'string' ? lines : jsonl(lines)], 'secret name.jsonl'), purpose: 'batch' })
@@ -229,6 +237,8 @@ describe('batches', () => {
     await app.db.exec(age, broken.id)
     await ended(broken.id)
     expect(await app.db.many(events, broken.id)).toMatchObject([{ value: held, estimated: true }])
+    // The caller may still read what Brigade could not.
+    expect((await openai.batches.retrieve(broken.id)).output_file_id).toMatch(/^file-/)
     await app.setBudget('org', app.orgId, null)
   })
 
@@ -320,9 +330,49 @@ describe('batches', () => {
     expect(await app.db.many(events, batch.id)).toHaveLength(1)
   })
 
+  test('a batch with pictures holds the most that its provider may count for them', async () => {
+    await app.setBudget('org', app.orgId, 100)
+    const content = [{ type: 'image_url', image_url: { url: 'https://pictures.example/large.png' } }]
+    const batch = await begin([chatLine('a', { messages: [{ role: 'user', content }] })])
+    // An open model may count 16,384 tokens for a picture, at ₹5 for a million.
+    expect((await heldOf(batch.id))['org']).toBeGreaterThan(16_384n * 5n)
+    upstream.finish()
+    await ended(batch.id)
+    await app.setBudget('org', app.orgId, null)
+  })
+
+  test('a batch leaves the cap of concurrent calls of its organisation as it is, and obeys a daily limit that was lowered', async () => {
+    const { orgId, key, client } = await newOrg('Capped')
+    await app.gateway.app.orgLimits.set(orgId, { running: 1 }, false)
+    const batch = await begin(linesOf(1), client)
+    upstream.holdCalls()
+    const call = () => app.call('POST', '/v1/chat/completions', { model: 'plain-model', messages: [{ role: 'user', content: 'hello' }] }, { token: key })
+    const from = upstream.requests.length
+    const first = call()
+    await until(() => upstream.requests.length > from)
+    const second = await call()
+    expect([second.status, second.json.error.code]).toEqual([429, 'concurrency_limit_reached'])
+    upstream.release()
+    await first
+    const cookie = await app.signIn()
+    const daily = (await app.call('POST', '/me/keys', { name: 'daily', daily_limit: 100 }, { cookie })).json
+    const limited = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: daily.key, maxRetries: 0 })
+    await begin(linesOf(1), limited)
+    expect((await app.call('PATCH', `/me/keys/${daily.id}`, { daily_limit: 3 }, { cookie })).status).toBe(200)
+    await expect(begin(linesOf(3), limited)).rejects.toMatchObject({ status: 429, code: 'daily_limit_reached' })
+    upstream.finish()
+    await ended(batch.id, client)
+  })
+
   test('an organisation without a data-retention window has no batches', async () => {
     const other = await app.otherOrg('Zero')
     const client = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: other.key, maxRetries: 0 })
     await expect(upload(linesOf(1), client)).rejects.toMatchObject({ status: 403, code: 'model_gated' })
+    // A window that was closed after the upload counts too.
+    const { client: closed, userId, orgId } = await newOrg('Closed')
+    const file = await upload(linesOf(1), closed)
+    await app.call('PUT', '/me/org/data-retention', { days: 0 }, { cookie: await app.signIn(userId, orgId) })
+    const begun = closed.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' })
+    await expect(begun).rejects.toMatchObject({ status: 403, code: 'model_gated' })
   })
 })

@@ -162,15 +162,20 @@ describe('models that score texts', () => {
     const below = await rank({ provider: 'cohere', documents: many }, await capped(0.5))
     expect([below.status, below.json.error.code, app.alpha.requests.length]).toEqual([403, 'call_cap_exceeded', 0])
     expect(below.json.error.message).toContain('could cost ₹0.576')
-    // Long documents count as several, so the vendor may bill more than was held.
+    // Long documents count as several, so the caps of a call and the balance hold the most that the vendor may bill.
+    const long = many.map(text => text.repeat(20))
+    const tooLong = await rank({ provider: 'cohere', documents: long }, await capped(0.576))
+    expect([tooLong.status, tooLong.json.error.code, app.alpha.requests.length]).toEqual([403, 'call_cap_exceeded', 0])
     app.alpha.script([cohereReply(scores, 4), cohereReply(scores, 4_000_000), { body: { results: [{ index: 0, relevance_score: 1 }] } }])
     const enough = await capped(0.576)
+    const dearer = await capped(0.96)
     for (const [searches, uinr, estimated] of [
       [4, 768_000n, false],
       [3, 576_000n, true],
       [3, 576_000n, true],
     ] as const) {
-      expect((await rank({ provider: 'cohere', documents: searches === 4 ? many.map(text => text.repeat(20)) : many }, enough)).status).toBe(200)
+      const isLong = searches === 4
+      expect((await rank({ provider: 'cohere', documents: isLong ? long : many }, isLong ? dearer : enough)).status).toBe(200)
       expect((await usageRows(app))[0]).toMatchObject({ searches, costUinr: uinr, estimated })
     }
   })
@@ -207,6 +212,11 @@ describe('models that score texts', () => {
     app.beta.script([{ status: 400, body: { message: 'too long' } }])
     const refused = await rank({ model: 'rank-two' })
     expect([refused.status, refused.json.error.message]).toEqual([400, 'too long'])
+    // The vendor bills a ranking that cannot be read. It is charged when no other route answers.
+    const unread = { body: { results: [], meta: { billed_units: { search_units: 1 } } } }
+    app.alpha.script(() => unread)
+    expect((await rank({ provider: 'cohere' })).status).toBe(502)
+    expect((await usageRows(app))[0]).toMatchObject({ provider: 'cohere', searches: 1, costUinr: 192_000n, estimated: true })
   })
 
   test('CLOUD-07 the call shows its searches in the reports, and its cost in the CSV', async () => {

@@ -14,7 +14,7 @@ import { priceHeld } from '../../inference/charge/price.ts'
 import { parseObject } from '../../inference/kinds/parse-object.ts'
 import { type ParsedRequest, routedTokensOf } from '../../inference/kinds/request.ts'
 import { refuseUnpricedFiles } from '../../inference/media/file-fees.ts'
-import { refuseUnpricedSound } from '../../inference/prompt-most.ts'
+import { promptTokensMost, refuseUnpricedSound } from '../../inference/prompt-most.ts'
 import type { Dialect, UpstreamRequest } from '../../providers/dialect.ts'
 import type { DialectId } from '../../providers/provider.ts'
 import type { OrgRouting } from '../../routing/org-routing.ts'
@@ -170,11 +170,7 @@ export class BatchLines {
   #choose(request: ParsedRequest): void {
     const { principal, agent, org } = this.#caller
     const kind = this.kind
-    if (org.retentionDays === 0)
-      throw fail('model_gated', {
-        message:
-          'A batch stays at its provider for days, and this organisation has no retention window. An owner or admin can set one (PUT /me/org/data-retention).',
-      })
+    requireRetention(org)
     const plan = this.#deps.resolve({
       modelId: request.modelId,
       kind: kind.kind.modelKind,
@@ -205,7 +201,9 @@ export class BatchLines {
     const bounded = policies.length === 0 || this.#plan === null ? request : withinCallCaps(kind, request, this.#plan, policies)
     const { price } = attempt.route
     const outputTokens = kind.hasOutput ? outputCeiling(bounded, attempt) : 0
-    const uinr = priceHeld(price, heldUsage(plainUsage(bounded.promptTokens, outputTokens), bounded, price))
+    // Nothing stops a batch at its hold, so the hold has the most that the provider may count for a prompt, as in a strict budget.
+    const promptTokens = promptTokensMost(bounded, attempt)
+    const uinr = priceHeld(price, heldUsage(plainUsage(promptTokens, outputTokens), bounded, price))
     totals.holdUinr += uinr
     if (uinr > totals.lineUinr) totals.lineUinr = uinr
     if (outputTokens > totals.lineOutputTokens) totals.lineOutputTokens = outputTokens
@@ -233,6 +231,14 @@ export class BatchLines {
     if (dialect.relay !== null && request.native.format === route.dialect) return dialect.relay(withoutNativeWithheld(request.native, attempt).native, target)
     return dialect.request(withoutWithheld(request.hub, attempt), target)
   }
+}
+
+/** Refuses the batches of an organisation without a data-retention window. Throws `model_gated`. */
+export function requireRetention({ retentionDays }: OrgRouting): void {
+  if (retentionDays === 0)
+    throw fail('model_gated', {
+      message: 'A batch stays at its provider for days, and this organisation has no retention window. An owner or admin can set one (PUT /me/org/data-retention).',
+    })
 }
 
 function isFit({ route, forwarded, byok }: Attempt, { dialect }: BatchKind, isTrial: boolean): boolean {

@@ -7,8 +7,8 @@ import { partsOf } from '../../inference/charge/price.ts'
 import type { Dialect, HubRequest } from '../../providers/dialect.ts'
 import type { TokenUsage } from '../../wire/usage.ts'
 import { resultLineMaxBytes } from '../batch-bounds.ts'
-import { linesOf } from '../lines/line-reader.ts'
 import type { BatchFormat } from './remote-batch.ts'
+import { resultLines } from './result-lines.ts'
 
 export interface BatchSums {
   completed: number
@@ -57,9 +57,16 @@ export class BatchResults {
     return priceUnits(parts)
   }
 
-  /** Reads a file of results. Throws when it breaks off, or has a line that is not a result. */
+  /** Reads a file of results. Throws when it breaks off, or has a line that is not a result. A line that is too long to be read counts as one without usage. */
   async read(pieces: AsyncIterable<Uint8Array>): Promise<void> {
-    for await (const { bytes, number } of linesOf(pieces, resultLineMaxBytes)) {
+    let number = 0
+    for await (const bytes of resultLines(pieces, resultLineMaxBytes)) {
+      number++
+      if (bytes === null) {
+        this.sums.completed++
+        this.sums.unread++
+        continue
+      }
       const line: unknown = JSON.parse(bytes.toString('utf8'))
       if (!isObject(line)) throw new Error(`line ${number} of the results is not an object`)
       this.#add(this.#reading.format === 'openai' ? openaiReply(line) : anthropicReply(line))

@@ -17,14 +17,18 @@ const anthropicVersion = '2023-06-01'
 export class ProviderRefusedError extends Error {
   override readonly name = 'ProviderRefusedError'
   readonly status: number
+  /** True when the reply is Anthropic's own error object, so that no proxy between made it. */
+  readonly #isAnthropicError: boolean
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, isAnthropicError = false) {
     super(message)
     this.status = status
+    this.#isAnthropicError = isAnthropicError
   }
 
-  /** True when the provider certainly did nothing. */
+  /** True when the provider certainly did nothing. Anthropic refuses with 529 or 503 when it is overloaded. */
   get isRefusal(): boolean {
+    if (this.#isAnthropicError && (this.status === 529 || this.status === 503)) return true
     return this.status >= 400 && this.status < 500 && this.status !== 408
   }
 }
@@ -106,7 +110,17 @@ export class ProviderAccount {
 
   async #refuse(reply: OutboundReply): Promise<never> {
     const text = (await reply.body.buffer(answerMaxBytes)).toString('utf8')
-    throw new ProviderRefusedError(reply.status, publicMessage(text, this.#credential, {}))
+    const isAnthropicError = this.provider.dialect === 'anthropic' && isErrorObject(text)
+    throw new ProviderRefusedError(reply.status, publicMessage(text, this.#credential, {}), isAnthropicError)
+  }
+}
+
+function isErrorObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) && value['type'] === 'error' && isObject(value['error'])
+  } catch {
+    return false
   }
 }
 

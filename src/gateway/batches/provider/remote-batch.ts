@@ -23,7 +23,8 @@ export interface RemoteBatch {
 export const markerName = 'brigade_batch_id'
 
 const endedStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'expired', 'cancelled', 'ended'])
-const idShape = /^[\w.:-]{1,200}$/
+/** Ids that can be part of a path. */
+export const idShape = /^[\w.:-]{1,200}$/
 
 /** Returns the id in a reply of a provider. Throws when it has none that can be part of a path. */
 export function idIn(reply: Readonly<Record<string, unknown>>): string {
@@ -63,13 +64,6 @@ export async function askBatch(account: ProviderAccount, format: BatchFormat, id
 
 export async function cancelRemote(account: ProviderAccount, format: BatchFormat, id: string, signal?: CancelSignal): Promise<RemoteBatch> {
   return remoteBatchOf(format, await account.ask('POST', `${pathOf(format)}/${id}/cancel`, {}, signal))
-}
-
-/** Finds a batch by its marker among the newest ones of the account. Null when it is not there. */
-export async function findMarked(account: ProviderAccount, marker: string, signal?: CancelSignal): Promise<RemoteBatch | null> {
-  const { data } = await account.ask('GET', '/batches?limit=100', undefined, signal)
-  const found = Array.isArray(data) ? data.find(each => isObject(each) && isObject(each['metadata']) && each['metadata'][markerName] === marker) : undefined
-  return isObject(found) ? remoteBatchOf('openai', found) : null
 }
 
 export const openResults = (account: ProviderAccount, path: string, signal?: CancelSignal): Promise<OutboundReply> => account.download(path, signal)

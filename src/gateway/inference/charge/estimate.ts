@@ -104,8 +104,7 @@ function shortAnswerTokens(kind: Parameters<typeof firstHoldTokens>[0], request:
  */
 export const lastAnswerTokens = ({ reasoning }: Pick<Model, 'reasoning'>): number => (reasoning ? reasoningHoldTokens : firstStreamSliceTokens)
 
-const costOf = ({ route }: Attempt, request: ParsedRequest, promptTokens: number, completionTokens: number): bigint => {
-  const { media } = request
+const costOf = ({ route }: Attempt, request: ParsedRequest, promptTokens: number, completionTokens: number, media = request.media): bigint => {
   const tokens = heldUsage(plainUsage(promptTokens, completionTokens), request, route.price)
   return priceHeld(route.price, media === undefined ? tokens : { ...tokens, media })
 }
@@ -151,7 +150,8 @@ export function holdOf(kind: Kind, request: ParsedRequest, plan: Plan): CallHold
     const worstTokens = kind.hasOutput ? outputCeiling(request, attempt) : 0
     const mostTokens = promptTokensMost(request, attempt)
     const need = costOf(attempt, request, request.promptTokens, needTokens)
-    const worst = worstTokens === needTokens && mostTokens === request.promptTokens ? need : costOf(attempt, request, mostTokens, worstTokens)
+    const isNeed = worstTokens === needTokens && mostTokens === request.promptTokens && request.mediaMost === undefined
+    const worst = isNeed ? need : costOf(attempt, request, mostTokens, worstTokens, request.mediaMost ?? request.media)
     const least = leastOf(kind, request, attempt, { mostTokens, need, worst })
     // The hold of a stream is extended while it runs. A whole reply can come to its worst case, and the balance is money of the operator.
     const debit = request.stream ? costOf(attempt, request, mostTokens, needTokens) : worst

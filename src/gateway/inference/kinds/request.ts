@@ -79,4 +79,6 @@ export interface ParsedRequest {
   withImages?(images: number): ParsedRequest
   /** The units that are known before the dial and are held for, such as requested images or characters to speak. Absent when only tokens count. */
   readonly media?: TokenUsage['media']
+  /** The most units that the provider may bill for the request. Absent when it bills those of `media`. */
+  readonly mediaMost?: TokenUsage['media']
 }

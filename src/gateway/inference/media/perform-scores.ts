@@ -1,7 +1,7 @@
 /** Attempts of calls that score texts: rankings of documents, and moderations. */
 import { moderationFields, rerankFields } from '../../providers/format-fields.ts'
 import { moderationRequest } from '../../providers/scores/moderation-request.ts'
-import { type Ranking, rankingOf, rerankRequest } from '../../providers/scores/rerank-styles.ts'
+import { countsOf, type Ranking, rankingOf, rerankRequest } from '../../providers/scores/rerank-styles.ts'
 import type { Attempt } from '../../routing/plan.ts'
 import { plainUsage, type TokenUsage, usageOfEmbeddings } from '../../wire/usage.ts'
 import { without } from '../attempt/withheld.ts'
@@ -21,7 +21,11 @@ export const performRerank: Performer = async (attempt, context) => {
   const read = await scoreCall(attempt, context, withheld, target => rerankRequest(sent, target))
   if (read.kind !== 'read') return read
   const ranking = rankingOf(read.value, attempt.route.provider, call.documents.length)
-  if (ranking === null) return failedScore(attempt, read.reply.status, `answered ${read.reply.status} with no ranking of the documents`)
+  if (ranking === null) {
+    const failed = failedScore(attempt, read.reply.status, `answered ${read.reply.status} with no ranking of the documents`)
+    // The vendor bills it, so it is charged when no other route answers.
+    return { ...failed, made: usageOf(countsOf(read.value), request, attempt).usage }
+  }
   const { usage, estimated } = usageOf(ranking, request, attempt)
   const id = typeof read.value['id'] === 'string' ? read.value['id'] : deps.ids.uuidv7(deps.clock.nowMs())
   const shown = cohereReply(id, ranking, request, attempt, usage)
@@ -35,7 +39,11 @@ const sizeOf = ({ ranked: { call } }: RerankRequest): number => call.documents.r
  * Returns the usage, and whether the part of it that costs money is the gateway's estimate. A count of the vendor that the documents cannot explain is not
  * believed: more searches than their parts, or far more tokens than they have.
  */
-function usageOf({ searches, tokens }: Ranking, request: RerankRequest, attempt: Attempt): { readonly usage: TokenUsage; readonly estimated: boolean } {
+function usageOf(
+  { searches, tokens }: Pick<Ranking, 'searches' | 'tokens'>,
+  request: RerankRequest,
+  attempt: Attempt,
+): { readonly usage: TokenUsage; readonly estimated: boolean } {
   const { media, promptTokens, ranked } = request
   const isBySearch = attempt.route.price.uinrPerMillionSearches !== undefined
   // A route that bills searches may not count tokens at all.

@@ -107,8 +107,11 @@ export class Bindings {
     return binding
   }
 
-  /** Finds the binding. It asks the database for budgets that are not cached. */
-  async load(request: AdmissionRequest, nowMs: number, orgRunning: number | null, trial: TrialCap | null): Promise<Binding> {
+  /**
+   * Finds the binding. It asks the database for budgets that are not cached. With `remembers` false, later calls of the caller do not get this binding: one
+   * that leaves out a cap must not bind them.
+   */
+  async load(request: AdmissionRequest, nowMs: number, orgRunning: number | null, trial: TrialCap | null, remembers = true): Promise<Binding> {
     const refs = scopesOf(request)
     const entries = await this.#budgets.load(refs)
     const { principal } = request
@@ -170,8 +173,8 @@ export class Bindings {
         ...(prepaid ? { prepaid } : {}),
       },
     }
-    this.#bindings.set(callerKey(request), binding)
-    if (isPlain(request)) this.#plain.set(principal, binding)
+    if (remembers) this.#bindings.set(callerKey(request), binding)
+    if (remembers && isPlain(request)) this.#plain.set(principal, binding)
     return binding
   }
 

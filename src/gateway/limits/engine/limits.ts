@@ -319,7 +319,7 @@ export class LimitsEngine<E extends ChargedEvent> implements Limits<E> {
       silentMs,
       recallWaitMs: config.RECALL_WAIT_MS,
       channel: newsChannel,
-      bind: request => this.#bindings.load(request, tools.nowMs(), null, null),
+      bind: request => this.#allowances.bindLasting(request),
       ensure: counters => this.#acquirer.ensure(counters),
       giveBack: counters => this.#giveBack(counters),
     })

@@ -26,3 +26,9 @@ export const deleteLastingHolds = statement<[owner: string]>(
   `with gone as (delete from lasting_holds where owner = $1::text returning counter_id, amount)
    update counters c set leased = c.leased - g.amount from gone g where c.id = g.counter_id`,
 )
+
+/** Takes back units that were spent immediately. The counter may be gone, because its day has ended. */
+export const unspend = statement<[ids: readonly bigint[], amounts: readonly bigint[]]>(
+  'limits.unspend',
+  `update counters c set spent = greatest(0, c.spent - u.amount) from unnest($1::bigint[], $2::bigint[]) as u(counter_id, amount) where c.id = u.counter_id`,
+)

@@ -13,7 +13,7 @@ import { findEvidence, type LockedCounterRow, lockCounters, notify } from '../en
 import { refusalError } from '../engine/refusal.ts'
 import { chargeLate, type FlushTools } from '../journal/flush-batch.ts'
 import type { Charge } from '../journal/journal-records.ts'
-import { deleteLastingHolds, findLastingHolds, insertLastingHolds } from './lasting-hold-queries.ts'
+import { deleteLastingHolds, findLastingHolds, insertLastingHolds, unspend } from './lasting-hold-queries.ts'
 
 export interface LastingHoldsDeps<E extends ChargedEvent> {
   readonly db: Db
@@ -38,6 +38,9 @@ export interface LastingNeed {
   readonly requests: number
 }
 
+/** Units of counters that a hold has spent, because they count when the work begins. */
+export type SpentUnits = ReadonlyMap<bigint, bigint>
+
 /** The holds of work that outlives its process. */
 export class LastingHolds<E extends ChargedEvent> {
   readonly #deps: LastingHoldsDeps<E>
@@ -48,10 +51,10 @@ export class LastingHolds<E extends ChargedEvent> {
 
   /**
    * Holds the whole need in every budget, in the caps of the run and in the prepaid balance, all or none, and counts the requests in the daily limit. A
-   * budget never holds beyond its cap here, also when it is not strict. `alongside` writes the work in the same transaction. Returns the charge, with which the
-   * work is settled. Throws the refusals of `Limits.admit` and the errors of `alongside`.
+   * budget never holds beyond its cap here, also when it is not strict. `alongside` writes the work in the same transaction. Returns what is spent
+   * already. Throws the refusals of `Limits.admit` and the errors of `alongside`.
    */
-  async hold(request: AdmissionRequest, owner: string, need: LastingNeed, alongside: (tx: Tx, charge: Charge) => Promise<void>): Promise<Charge> {
+  async hold(request: AdmissionRequest, owner: string, need: LastingNeed, alongside: (tx: Tx, charge: Charge) => Promise<void>): Promise<SpentUnits> {
     const { db, clock, recallWaitMs, channel, bind, ensure, giveBack } = this.#deps
     const binding = await bind(request)
     const counters = binding.counters.filter(counter => needOf(counter, need) > 0n)
@@ -59,7 +62,7 @@ export class LastingHolds<E extends ChargedEvent> {
     await giveBack(counters)
     for (let round = 0; ; round++) {
       const short = await this.#tryOnce(counters, owner, need, tx => alongside(tx, binding.charge))
-      if (short === null) return binding.charge
+      if (short === null) return new Map(counters.filter(isSpentFirst).flatMap(counter => (counter.id === null ? [] : [[counter.id, needOf(counter, need)]])))
       const isLast = round > 0 || short.leased === 0n || db.kind === 'embedded' || recallWaitMs === 0
       if (isLast) throw await this.#refusal(short, counters, request)
       // Other processes may lease room that they do not use.
@@ -89,6 +92,12 @@ export class LastingHolds<E extends ChargedEvent> {
     const held = (await tx.many(findLastingHolds, owner)).map(({ counterId }) => counterId)
     await tx.many(lockCounters, [...new Set([...held, ...others])])
     await tx.exec(deleteLastingHolds, owner)
+  }
+
+  /** Gives back everything of work that was not done: its hold, and the requests of the day. */
+  async undo(tx: Tx, owner: string, spent: SpentUnits): Promise<void> {
+    await this.release(tx, owner, [...spent.keys()])
+    if (spent.size > 0) await tx.exec(unspend, [...spent.keys()], [...spent.values()])
   }
 
   /** Returns null when everything is held, or the row of the first counter that has too little. */

@@ -112,8 +112,8 @@ export function rankingOf(reply: Json, provider: Provider, documents: number): R
   return { results, ...countsOf(reply) }
 }
 
-/** Returns the billed searches of Cohere's reply, and the tokens of any. */
-function countsOf({ meta, usage }: Json): Pick<Ranking, 'searches' | 'tokens'> {
+/** Returns the billed searches of Cohere's reply, and the tokens of any reply. */
+export function countsOf({ meta, usage }: Json): Pick<Ranking, 'searches' | 'tokens'> {
   const billed = isObject(meta) && isObject(meta['billed_units']) ? meta['billed_units'] : {}
   const read = isObject(meta) && isObject(meta['tokens']) ? meta['tokens'] : {}
   const told = isObject(usage) ? usage : {}

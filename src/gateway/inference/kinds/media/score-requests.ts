@@ -39,6 +39,8 @@ export class RerankRequest extends MediaRequest {
   readonly stream = false
   readonly ranked: RankedBody
   readonly media: { readonly images: 0; readonly audioSeconds: 0; readonly characters: 0; readonly searches: number }
+  /** A vendor may count a long document as several. */
+  readonly mediaMost: RerankRequest['media']
   /** A vendor may cut long documents off, so nothing is too few. */
   readonly promptUnreadTokens: number
   /** All but the longest pair: a context window is compared with that alone. */
@@ -49,6 +51,7 @@ export class RerankRequest extends MediaRequest {
     super(modelId, fields, body, ranked.promptTokens)
     this.ranked = ranked
     this.media = { images: 0, audioSeconds: 0, characters: 0, searches: Math.ceil(ranked.call.documents.length / documentsPerSearch) }
+    this.mediaMost = { ...this.media, searches: ranked.searchesMost }
     this.promptUnreadTokens = ranked.promptTokens
     this.promptDigitTokens = ranked.promptTokens - ranked.pairTokens
   }

@@ -303,6 +303,19 @@ export class Allowances<E extends ChargedEvent> implements Limits<E> {
     }
   }
 
+  /**
+   * Returns the counters that bind work of hours, with a changed daily limit and changed caps of its run taken over. It has no counter of concurrent calls of
+   * the organisation, so no call gets this binding.
+   */
+  async bindLasting(request: AdmissionRequest): Promise<Binding> {
+    const nowMs = this.#options.registry.nowMs()
+    if (request.run) await this.#followRun(request.principal.orgId, request.run, nowMs)
+    const binding = await this.#options.bindings.load(request, nowMs, null, null, false)
+    const daily = binding.counters[0]
+    if (binding.dailyLimit !== null && daily !== undefined) await this.#follow(daily, binding.dailyLimit)
+    return binding
+  }
+
   /** Counts locally while the database is away, in a minute without a lease. This process serves its share of the limit, once. */
   #countOffline(counters: readonly Counter[]): boolean {
     for (const counter of counters) {
