@@ -195,6 +195,25 @@ describe('addresses with placeholders', () => {
     app.alpha.reset()
   })
 
+  test("a refusal on the operator's credential does not name the operator's account, and one at the own place of an organisation is unchanged", async () => {
+    const cookie = await app.signIn()
+    const message =
+      'No model projects/search-1/locations/x for arn:aws:bedrock:us-east-1:123456789012:profile/a, arn%3Aaws%3Abedrock%3Aus-east-1%3A210987654321%3Ab, order 123456789012'
+    for (const status of [400, 404]) {
+      cloud.script({ status, body: { error: { message } } })
+      const reply = await chat('whole-chat')
+      expect([reply.status, reply.json.error.message]).toEqual([
+        status,
+        'No model projects/[…]/locations/x for arn:aws:bedrock:us-east-1:[…]:profile/a, arn%3Aaws%3Abedrock%3Aus-east-1%3A[…]%3Ab, order 123456789012',
+      ])
+    }
+    cloud.script(() => ({}))
+    expect((await save('whole', { key: 'own-key-four', values: { resource: 'own', project: 'search-1' }, always_use: true }, cookie)).status).toBe(200)
+    cloud.script({ status: 400, body: { error: { message } } })
+    expect((await chat('whole-chat')).json.error.message).toBe(message)
+    await app.call('DELETE', '/me/byok/whole', undefined, { cookie })
+  })
+
   test('CLOUD-01 the place of an organisation proves no residency, so a call that must stay in India does not go there', async () => {
     const cookie = await app.signIn()
     cloud.script(() => ({}))
