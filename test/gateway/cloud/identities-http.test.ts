@@ -240,6 +240,21 @@ describe('credentials that expire', () => {
     await app.call('DELETE', '/me/byok/runtime', undefined, { cookie })
   })
 
+  test('a body above the size of a piece is signed as a short one, also when it is sent once more because the clocks differ', async () => {
+    cloud.script(() => ({}))
+    const cookie = await app.signIn()
+    const keys = { access_key_id: 'AKIAORGANISATION2', secret_access_key: 'secret-of-the-long-body' }
+    expect((await save('runtime', { credentials: keys, values: { region: 'eu-west-1' }, always_use: true }, cookie)).status).toBe(200)
+    cloud.reset()
+    const late = { 'x-amzn-errortype': 'InvalidSignatureException', date: new Date(clock.nowMs() + 10 * minuteMs).toUTCString() }
+    cloud.script([{ status: 403, headers: late, body: { message: 'Signature expired' } }, {}])
+    expect((await chat('aws-chat', { messages: [{ role: 'user', content: 'नमस्ते'.repeat(60_000) }] })).status).toBe(200)
+    expect(cloud.requests).toHaveLength(2)
+    expect(cloud.requests[0]?.raw.length).toBeGreaterThan(1024 * 1024)
+    for (const request of cloud.requests) expect(await isSignedWith(request, { secretKey: keys.secret_access_key })).toBe(true)
+    await app.call('DELETE', '/me/byok/runtime', undefined, { cookie })
+  })
+
   test("CLOUD-02 an organisation's service account and client secret get tokens at the operator's token endpoints", async () => {
     cloud.script(guarded)
     const cookie = await app.signIn()

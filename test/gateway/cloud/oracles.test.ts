@@ -84,4 +84,28 @@ describe('the SDKs of the clouds as oracles', () => {
     expect(await isSignedWith({ ...received, path: `${path}x` }, { secretKey: 'secret', token: 'session' })).toBe(false)
     expect(headers).toMatchObject(given)
   })
+
+  test.each(['bytes', 'a text'])('a long body, %s, is hashed in pieces, with turns of other calls between them, and once for two dials', async form => {
+    const keys = { accessKeyId: 'AKIAEXAMPLEEXAMPLE', secretAccessKey: 'secret', endMs: Number.POSITIVE_INFINITY }
+    const source = { current: keys, get: () => keys, renew: () => keys }
+    const authoriser = new SigV4Authoriser({ service: 'bedrock', region: 'eu-west-1', keys: source, source: 'test' })
+    // Every cut of the text would be inside a character.
+    const text = `a${'😀'.repeat(400_000)}`
+    const raw = Buffer.from(text)
+    let turns = 0
+    const inTurn = async <T>(work: () => T): Promise<T> => {
+      turns++
+      return work()
+    }
+    const host = 'bedrock-runtime.eu-west-1.amazonaws.com'
+    const request = { method: 'POST' as const, url: `https://${host}/model/x/invoke`, headers: {}, body: form === 'bytes' ? raw : text, inTurn }
+    for (const nowMs of [Date.now(), Date.now() + 1000]) {
+      const { headers } = await authoriser.authorise(request, nowMs)
+      const received = { method: 'POST', path: '/model/x/invoke', headers: { host, ...headers }, raw } as unknown as RecordedRequest
+      expect(await isSignedWith(received, { secretKey: 'secret' })).toBe(true)
+      expect(turns).toBe(Math.ceil(request.body.length / (256 * 1024)))
+    }
+    await authoriser.authorise({ ...request, body: '{}' }, Date.now())
+    expect(turns).toBe(Math.ceil(request.body.length / (256 * 1024)))
+  })
 })
