@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +15,19 @@ import { type RecordedRequest, startUpstream, type UpstreamScript, type Upstream
 const tenant = 'contoso.example'
 const scope = 'https://ai.azure.com/.default'
 const minuteMs = 60_000
+const pkcs8 = { privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } } as const
+
+/** Returns a private key of that size, whose numbers are random: it takes no time to make, and a library reads it. */
+function longKey(bits: number): string {
+  const number = (bytes: number): string => {
+    const made = randomBytes(bytes).fill(0xff, 0, 1)
+    return made.fill(0x01, bytes - 1).toString('base64url')
+  }
+  const [whole, half] = [bits / 8, bits / 16]
+  const parts = { n: number(whole), d: number(whole), p: number(half), q: number(half), dp: number(half), dq: number(half), qi: number(half) }
+  const key = createPrivateKey({ format: 'jwk', key: { kty: 'RSA', e: 'AQAB', ...parts } })
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
 
 /** Calls of models with credentials that expire: signatures of AWS, tokens of Google and of Entra. */
 describe('credentials that expire', () => {
@@ -315,6 +328,9 @@ describe('credentials that expire', () => {
       ['vertex', { ...file, type: 'authorized_user' }, place],
       ['vertex', { ...file, credential_source: 'http://127.0.0.1/' }, place],
       ['vertex', { ...file, private_key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' }, place],
+      ['vertex', { ...file, private_key: generateKeyPairSync('rsa', { modulusLength: 1024, ...pkcs8 }).privateKey }, place],
+      ['vertex', { ...file, private_key: longKey(5120) }, place],
+      ['vertex', { ...file, private_key: longKey(8192) }, place],
       ['vertex', { client_email: file.client_email }, place],
       ['runtime', { access_key_id: 'AKIAORGANISATION1', secret_access_key: 'secret-of-the-organisation', credential_process: 'id' }, { region: 'eu-west-1' }],
       ['runtime', { role_arn: 'arn:aws:iam::1:role/x', web_identity_token_file: '/etc/passwd' }, { region: 'eu-west-1' }],
