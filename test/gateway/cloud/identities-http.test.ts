@@ -344,6 +344,12 @@ describe('credentials that expire', () => {
     }
     expect((await save('vertex', { key: 'a-plain-key', values: place }, cookie)).json.error.code).toBe('bad_key')
     expect((await save('runtime', { key: JSON.stringify({ a: 1 }), values: { region: 'eu-west-1' } }, cookie)).json.error.code).toBe('bad_key')
+    const keys = { access_key_id: 'AKIAORGANISATION1', secret_access_key: 'secret-of-the-organisation' }
+    // A label that is no region would be another host of the cloud.
+    for (const region of ['s3', 'evil-bucket.s3', 'EU-WEST-1', 'eu-west']) {
+      const reply = await save('runtime', { credentials: keys, values: { region } }, cookie)
+      expect([region, reply.status, reply.json.error.code]).toEqual([region, 400, 'bad_request'])
+    }
     expect((await save('groq', { credentials: { a: 'b' } }, cookie)).json.error.code).toBe('bad_request')
     expect([aws.given.length, google.asked.length, entra.asked.length]).toEqual(asked)
     expect(cloud.requests).toEqual([])

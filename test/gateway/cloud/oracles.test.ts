@@ -50,8 +50,10 @@ describe('the SDKs of the clouds as oracles', () => {
     ['a path', { AZURE_RESOURCE: 'a/b' }],
     ['a port', { AZURE_RESOURCE: 'acme:8080' }],
     ['a segment with a slash', { VERTEX_OPENAI_PROJECT: 'a/b', VERTEX_OPENAI_LOCATION: 'eu' }],
+    ['no region', { BEDROCK_REGION: 's3' }],
+    ['no location', { VERTEX_LOCATION: 'x-y', VERTEX_PROJECT: 'acme-1' }],
   ])('the gateway does not start with a value of the operator that is %s', (_what, env) => {
-    expect(() => baseUrls(env)).toThrow(/The values of the provider [a-z-]+ give no address: .* must be one (label|segment)/)
+    expect(() => baseUrls(env)).toThrow(/The values of the provider [a-z-]+ give no address: .* must be (one label|one segment|the name of a)/)
   })
 
   test.each([
@@ -59,6 +61,8 @@ describe('the SDKs of the clouds as oracles', () => {
     ['https://{resource}.azure.com@evil.example/v1', 'host'],
     ['https://api.{region}.example/{nothing}/v1', 'nothing'],
     ['https://models.{region}/v1', 'label'],
+    ['https://{resource}.co.uk/v1', 'the last three labels'],
+    ['https://{resource}.com.au/v1', 'the last three labels'],
   ])('the file of the operator cannot name the address %s', base_url => {
     writeFileSync(operatorFile, JSON.stringify({ providers: [{ id: 'own-cloud', base_url }] }))
     expect(() => baseUrls({})).toThrow(/providers\[0\]\.base_url: expected/)
@@ -89,7 +93,7 @@ describe('the SDKs of the clouds as oracles', () => {
     const keys = { accessKeyId: 'AKIAEXAMPLEEXAMPLE', secretAccessKey: 'secret', endMs: Number.POSITIVE_INFINITY }
     const source = { current: keys, get: () => keys, renew: () => keys }
     const authoriser = new SigV4Authoriser({ service: 'bedrock', region: 'eu-west-1', keys: source, source: 'test' })
-    // Every cut of the text would be inside a character.
+    // The first cut of the text would be inside a character.
     const text = `a${'😀'.repeat(400_000)}`
     const raw = Buffer.from(text)
     let turns = 0
