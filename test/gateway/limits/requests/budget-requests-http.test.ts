@@ -202,6 +202,16 @@ describe('requests for more budget', () => {
     expect(await app.db.many(reasons)).toEqual([])
   })
 
+  test('an id that no row can have, and a run with such an id, are refused before the database', async () => {
+    const { token } = await app.newAgent(`odd ids ${++made}`)
+    for (const target_id of ['2147483648', '999999999999999999', 2 ** 31])
+      for (const as of [token, app.key])
+        expect((await ask(as, { scope: 'agent', target_id, amount_inr: 1, reason: 'x' })).json.error.code, String(target_id)).toBe('bad_request')
+    for (const run of ['%00', 'a%00b', '%01', '%20', 'x'.repeat(257)])
+      expect((await app.call('GET', `/v1/me/budget-requests?run_id=${run}`, undefined, { token })).json.error?.code, run).toBe('bad_request')
+    expect((await app.call('GET', '/v1/me/budget-requests?run_id=job-1%2F2', undefined, { token })).json.requests).toEqual([])
+  })
+
   test('those who may raise a budget or cap decide, others see what is theirs, and another organisation sees nothing', async () => {
     const [owner, other, stranger] = [await app.newMember('member'), await app.newMember('member'), await app.otherOrg('Elsewhere')]
     const key1 = (await app.call('POST', '/me/keys', { name: 'own' }, { cookie: owner.cookie })).json.key
