@@ -83,7 +83,7 @@ export const budgetRequestEndpoints = {
     access: {},
     tag: 'budgets',
     summary:
-      'Asks for more budget, or for a higher cap of a run. Its owner, or an owner or admin of the organisation, grants an increase with an end or refuses. One request for each budget and run is open, and each caller makes at most 10 a day.',
+      'Asks for more budget, or for a higher cap of a run. Its owner, or an owner or admin of the organisation, grants an increase with an end or refuses. One request for each budget and run is open, and each caller makes at most 10 a day. An agent and its sub-agents count as one caller.',
     input: { body: askShape },
     output: z.object({ ok: z.literal(true), request: requestView }),
     errors: ['bad_request', 'forbidden', 'not_found', 'run_ended', 'budget_request_open', 'cap', 'database_unavailable'],
