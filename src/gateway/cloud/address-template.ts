@@ -14,8 +14,15 @@ const placeholder = /\{([a-z_]+)\}/g
 const labelShape = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 /** One segment of a path that needs no encoding. It begins with a letter or digit, so it is never `.` or `..`. */
 const segmentShape = /^[A-Za-z0-9][A-Za-z0-9._~:-]{0,127}$/
+/** Names of places that one cloud gives. Another label could be the name of something else at the same cloud: `s3` before `amazonaws.com` makes a bucket. */
+const placeShapes: Readonly<Partial<Record<PlaceName, { readonly shape: RegExp; readonly says: string }>>> = {
+  region: { shape: /^[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}$/, says: 'the name of a region of AWS, such as ap-south-1' },
+  location: { shape: /^[a-z]+(?:-[a-z]+\d{1,2})?$/, says: 'the name of a location of Google, such as asia-south1 or global' },
+}
 /** The literal labels at the end of a host: `azure.com`. No value can change whose host it is. */
 const literalLabelsMin = 2
+/** Labels before the two letters of a country below which everybody can have a name: `co.uk`, `com.au`. */
+const sharedLabels = /^(?:ac|co|com|edu|gen|gob|go|gov|ltd|me|mil|ne|net|nom|or|org|plc|sch)\.[a-z]{2}$/
 
 /** Returns whether a text is an address, with or without placeholders, that can be filled. */
 export function isAddress(text: string): boolean {
@@ -40,8 +47,10 @@ function checkTemplate(text: string): void {
   if (!host.includes('{')) return
   if (/[@\\%]/.test(host)) throw new AddressError('expected a host name with placeholders, without a user or an escape')
   const labels = host.replace(/:\d+$/, '').split('.')
-  if (labels.length <= literalLabelsMin || labels.slice(-literalLabelsMin).some(label => label.includes('{')))
-    throw new AddressError('expected no placeholder in the last two labels of the host')
+  const isShared = sharedLabels.test(labels.slice(-literalLabelsMin).join('.').toLowerCase())
+  const literal = labels.slice(isShared ? -literalLabelsMin - 1 : -literalLabelsMin)
+  if (labels.length <= literal.length || literal.some(label => label.includes('{')))
+    throw new AddressError(`expected no placeholder in the last ${isShared ? 'three' : 'two'} labels of the host`)
 }
 
 /** Returns the template with its cases. Throws AddressError for an address that cannot be filled. */
@@ -71,6 +80,8 @@ export function filledAddress(template: AddressTemplate, place: Place): string {
       throw new AddressError(
         `${name} must be ${isInHost ? 'one label of a host name: small letters, digits and hyphens' : 'one segment of a path: letters, digits, . _ ~ : and -'}`,
       )
+    const known = placeShapes[name]
+    if (known !== undefined && !known.shape.test(value)) throw new AddressError(`${name} must be ${known.says}`)
     return value
   })
   // A last look at the whole: nothing outside of the placeholders has changed.

@@ -12,6 +12,8 @@ export interface UnauthorisedRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | string | undefined
+  /** Does one piece of work on a long body when other calls have had their turn. */
+  readonly inTurn?: (<T>(work: () => T) => Promise<T>) | undefined
 }
 
 /** The headers with which a request goes out, and the credentials that they contain. */

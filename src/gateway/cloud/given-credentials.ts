@@ -32,8 +32,8 @@ interface Field {
 
 const printable: Field = { shape: /^[\x21-\x7e]{1,4096}$/, says: 'printable characters without spaces' }
 const pem: Field = {
-  shape: /^-----BEGIN (?:RSA )?PRIVATE KEY-----[A-Za-z0-9+/=\s]{1,16000}-----END (?:RSA )?PRIVATE KEY-----\s*$/,
-  says: 'a private key in PEM',
+  shape: /^-----BEGIN (?:RSA )?PRIVATE KEY-----[A-Za-z0-9+/=\s]{1,4000}-----END (?:RSA )?PRIVATE KEY-----\s*$/,
+  says: 'a private key in PEM, at most 4,000 characters',
 }
 
 /** The fields that are read, by kind. */
@@ -142,11 +142,17 @@ function credentialsOf(kind: GivenCredentials['kind'], values: Readonly<Record<s
   }
 }
 
+/** The sizes of keys that are taken, in bits. Google makes keys of 2,048. A signature with a much longer one takes a thread for a second. */
+const keyLeastBits = 2048
+const keyMostBits = 4096
+
 function checkPrivateKey(key: Secret): void {
   try {
-    if (createPrivateKey(key.reveal()).asymmetricKeyType === 'rsa') return
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(key.reveal())
+    const bits = asymmetricKeyDetails?.modulusLength ?? 0
+    if (asymmetricKeyType === 'rsa' && bits >= keyLeastBits && bits <= keyMostBits) return
   } catch {
     // The error of the library may quote the key, so only ours is shown.
   }
-  throw new GivenCredentialsError('credentials.private_key is not an RSA private key.')
+  throw new GivenCredentialsError(`credentials.private_key is not an RSA private key of ${keyLeastBits} to ${keyMostBits} bits.`)
 }

@@ -2,6 +2,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { createRequire } from 'node:module'
 import type { SignatureV4 } from '@smithy/signature-v4'
+import { pieceBytes, pieceTurn } from '../wire/json/json-body.ts'
 import type { Authorised, Authoriser, CredentialState, UnauthorisedRequest } from './authorise.ts'
 import { isReplaced, type Perishable, type Renewed } from './renewed.ts'
 
@@ -43,22 +44,41 @@ export class SigV4Authoriser implements Authoriser {
   #signer: { readonly keys: AwsKeys; readonly signer: SignatureV4 } | null = null
   /** The clock of AWS minus the clock of this machine. It is set when AWS refuses a signature because of its time. */
   #skewMs = 0
+  /** The hashes of long bodies, by request: a request that is sent once more has the same body. */
+  readonly #hashes = new WeakMap<UnauthorisedRequest, string>()
 
   constructor(options: SigV4Options) {
     this.#options = options
   }
 
-  async authorise({ method, url, headers, body }: UnauthorisedRequest, nowMs: number): Promise<Authorised> {
+  async authorise(asked: UnauthorisedRequest, nowMs: number): Promise<Authorised> {
+    const { method, url, headers, body } = asked
     const found = this.#options.keys.get()
     const keys = found instanceof Promise ? await found : found
     if (this.#signer?.keys !== keys) this.#signer = { keys, signer: signerOf(keys, this.#options) }
     const { protocol, hostname, host, path, query } = partsOf(url)
     const type = headers['content-type']
+    // The signer would hash a long body in one step, in which no other call goes on. It takes a hash that is already there.
+    const hash = body !== undefined && body.length > pieceBytes ? (this.#hashes.get(asked) ?? (await this.#hashInPieces(asked, body))) : null
     // Headers that a proxy may change are not signed.
-    const signed = { host, ...(type === undefined ? {} : { 'content-type': type }) }
+    const signed = { host, ...(type === undefined ? {} : { 'content-type': type }), ...(hash === null ? {} : { 'x-amz-content-sha256': hash }) }
     const request = { method, protocol, hostname, path, query, headers: signed, body }
     const { headers: made } = await this.#signer.signer.sign(request, { signingDate: new Date(nowMs + this.#skewMs) })
     return { headers: { ...headers, ...made }, used: keys }
+  }
+
+  async #hashInPieces(asked: UnauthorisedRequest, body: Buffer | string): Promise<string> {
+    const { inTurn = inPieceTurn } = asked
+    const hash = createHash('sha256')
+    for (let from = 0; from < body.length; ) {
+      const start = from
+      const end = pieceEnd(body, from + pieceBytes)
+      await inTurn(() => hash.update(typeof body === 'string' ? body.slice(start, end) : body.subarray(start, end)))
+      from = end
+    }
+    const made = hash.digest('hex')
+    this.#hashes.set(asked, made)
+    return made
   }
 
   mayRetry({ status, headers }: Parameters<Authoriser['mayRetry']>[0], used: object, nowMs: number): boolean | Promise<boolean> {
@@ -79,6 +99,13 @@ export class SigV4Authoriser implements Authoriser {
     this.#skewMs = skewMs
     return true
   }
+}
+
+const inPieceTurn = <T>(work: () => T): Promise<T> => pieceTurn().then(work)
+
+/** Returns where a piece ends. A text is not cut inside a surrogate pair, which would change its bytes. */
+function pieceEnd(body: Buffer | string, end: number): number {
+  return typeof body === 'string' && end < body.length && /[\udc00-\udfff]/.test(body.charAt(end)) ? end + 1 : end
 }
 
 /** Returns the name of an error, as AWS writes it in a header: `ExpiredTokenException:http://…`. */

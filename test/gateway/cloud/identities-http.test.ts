@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +15,19 @@ import { type RecordedRequest, startUpstream, type UpstreamScript, type Upstream
 const tenant = 'contoso.example'
 const scope = 'https://ai.azure.com/.default'
 const minuteMs = 60_000
+const pkcs8 = { privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } } as const
+
+/** Returns a private key of that size, whose numbers are random: it takes no time to make, and a library reads it. */
+function longKey(bits: number): string {
+  const number = (bytes: number): string => {
+    const made = randomBytes(bytes).fill(0xff, 0, 1)
+    return made.fill(0x01, bytes - 1).toString('base64url')
+  }
+  const [whole, half] = [bits / 8, bits / 16]
+  const parts = { n: number(whole), d: number(whole), p: number(half), q: number(half), dp: number(half), dq: number(half), qi: number(half) }
+  const key = createPrivateKey({ format: 'jwk', key: { kty: 'RSA', e: 'AQAB', ...parts } })
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
 
 /** Calls of models with credentials that expire: signatures of AWS, tokens of Google and of Entra. */
 describe('credentials that expire', () => {
@@ -240,6 +253,21 @@ describe('credentials that expire', () => {
     await app.call('DELETE', '/me/byok/runtime', undefined, { cookie })
   })
 
+  test('a body above the size of a piece is signed as a short one, also when it is sent once more because the clocks differ', async () => {
+    cloud.script(() => ({}))
+    const cookie = await app.signIn()
+    const keys = { access_key_id: 'AKIAORGANISATION2', secret_access_key: 'secret-of-the-long-body' }
+    expect((await save('runtime', { credentials: keys, values: { region: 'eu-west-1' }, always_use: true }, cookie)).status).toBe(200)
+    cloud.reset()
+    const late = { 'x-amzn-errortype': 'InvalidSignatureException', date: new Date(clock.nowMs() + 10 * minuteMs).toUTCString() }
+    cloud.script([{ status: 403, headers: late, body: { message: 'Signature expired' } }, {}])
+    expect((await chat('aws-chat', { messages: [{ role: 'user', content: 'नमस्ते'.repeat(60_000) }] })).status).toBe(200)
+    expect(cloud.requests).toHaveLength(2)
+    expect(cloud.requests[0]?.raw.length).toBeGreaterThan(1024 * 1024)
+    for (const request of cloud.requests) expect(await isSignedWith(request, { secretKey: keys.secret_access_key })).toBe(true)
+    await app.call('DELETE', '/me/byok/runtime', undefined, { cookie })
+  })
+
   test("CLOUD-02 an organisation's service account and client secret get tokens at the operator's token endpoints", async () => {
     cloud.script(guarded)
     const cookie = await app.signIn()
@@ -300,6 +328,9 @@ describe('credentials that expire', () => {
       ['own-google', { ...file, type: 'authorized_user' }, place],
       ['own-google', { ...file, credential_source: 'http://127.0.0.1/' }, place],
       ['own-google', { ...file, private_key: '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----' }, place],
+      ['own-google', { ...file, private_key: generateKeyPairSync('rsa', { modulusLength: 1024, ...pkcs8 }).privateKey }, place],
+      ['own-google', { ...file, private_key: longKey(5120) }, place],
+      ['own-google', { ...file, private_key: longKey(8192) }, place],
       ['own-google', { client_email: file.client_email }, place],
       ['runtime', { access_key_id: 'AKIAORGANISATION1', secret_access_key: 'secret-of-the-organisation', credential_process: 'id' }, { region: 'eu-west-1' }],
       ['runtime', { role_arn: 'arn:aws:iam::1:role/x', web_identity_token_file: '/etc/passwd' }, { region: 'eu-west-1' }],
@@ -313,6 +344,12 @@ describe('credentials that expire', () => {
     }
     expect((await save('own-google', { key: 'a-plain-key', values: place }, cookie)).json.error.code).toBe('bad_key')
     expect((await save('runtime', { key: JSON.stringify({ a: 1 }), values: { region: 'eu-west-1' } }, cookie)).json.error.code).toBe('bad_key')
+    const keys = { access_key_id: 'AKIAORGANISATION1', secret_access_key: 'secret-of-the-organisation' }
+    // A label that is no region would be another host of the cloud.
+    for (const region of ['s3', 'evil-bucket.s3', 'EU-WEST-1', 'eu-west']) {
+      const reply = await save('runtime', { credentials: keys, values: { region } }, cookie)
+      expect([region, reply.status, reply.json.error.code]).toEqual([region, 400, 'bad_request'])
+    }
     expect((await save('groq', { credentials: { a: 'b' } }, cookie)).json.error.code).toBe('bad_request')
     expect([aws.given.length, google.asked.length, entra.asked.length]).toEqual(asked)
     expect(cloud.requests).toEqual([])

@@ -50,8 +50,10 @@ describe('the SDKs of the clouds as oracles', () => {
     ['a path', { AZURE_RESOURCE: 'a/b' }],
     ['a port', { AZURE_RESOURCE: 'acme:8080' }],
     ['a segment with a slash', { VERTEX_OPENAI_PROJECT: 'a/b', VERTEX_OPENAI_LOCATION: 'eu' }],
+    ['no region', { BEDROCK_REGION: 's3' }],
+    ['no location', { VERTEX_LOCATION: 'x-y', VERTEX_PROJECT: 'acme-1' }],
   ])('the gateway does not start with a value of the operator that is %s', (_what, env) => {
-    expect(() => baseUrls(env)).toThrow(/The values of the provider [a-z-]+ give no address: .* must be one (label|segment)/)
+    expect(() => baseUrls(env)).toThrow(/The values of the provider [a-z-]+ give no address: .* must be (one label|one segment|the name of a)/)
   })
 
   test.each([
@@ -59,6 +61,8 @@ describe('the SDKs of the clouds as oracles', () => {
     ['https://{resource}.azure.com@evil.example/v1', 'host'],
     ['https://api.{region}.example/{nothing}/v1', 'nothing'],
     ['https://models.{region}/v1', 'label'],
+    ['https://{resource}.co.uk/v1', 'the last three labels'],
+    ['https://{resource}.com.au/v1', 'the last three labels'],
   ])('the file of the operator cannot name the address %s', base_url => {
     writeFileSync(operatorFile, JSON.stringify({ providers: [{ id: 'own-cloud', base_url }] }))
     expect(() => baseUrls({})).toThrow(/providers\[0\]\.base_url: expected/)
@@ -83,5 +87,29 @@ describe('the SDKs of the clouds as oracles', () => {
     expect(await isSignedWith(received, { secretKey: 'secret', token: 'session' })).toBe(true)
     expect(await isSignedWith({ ...received, path: `${path}x` }, { secretKey: 'secret', token: 'session' })).toBe(false)
     expect(headers).toMatchObject(given)
+  })
+
+  test.each(['bytes', 'a text'])('a long body, %s, is hashed in pieces, with turns of other calls between them, and once for two dials', async form => {
+    const keys = { accessKeyId: 'AKIAEXAMPLEEXAMPLE', secretAccessKey: 'secret', endMs: Number.POSITIVE_INFINITY }
+    const source = { current: keys, get: () => keys, renew: () => keys }
+    const authoriser = new SigV4Authoriser({ service: 'bedrock', region: 'eu-west-1', keys: source, source: 'test' })
+    // The first cut of the text would be inside a character.
+    const text = `a${'😀'.repeat(400_000)}`
+    const raw = Buffer.from(text)
+    let turns = 0
+    const inTurn = async <T>(work: () => T): Promise<T> => {
+      turns++
+      return work()
+    }
+    const host = 'bedrock-runtime.eu-west-1.amazonaws.com'
+    const request = { method: 'POST' as const, url: `https://${host}/model/x/invoke`, headers: {}, body: form === 'bytes' ? raw : text, inTurn }
+    for (const nowMs of [Date.now(), Date.now() + 1000]) {
+      const { headers } = await authoriser.authorise(request, nowMs)
+      const received = { method: 'POST', path: '/model/x/invoke', headers: { host, ...headers }, raw } as unknown as RecordedRequest
+      expect(await isSignedWith(received, { secretKey: 'secret' })).toBe(true)
+      expect(turns).toBe(Math.ceil(request.body.length / (256 * 1024)))
+    }
+    await authoriser.authorise({ ...request, body: '{}' }, Date.now())
+    expect(turns).toBe(Math.ceil(request.body.length / (256 * 1024)))
   })
 })

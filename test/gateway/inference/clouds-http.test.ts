@@ -237,9 +237,10 @@ describe('Claude in clouds', () => {
   test('an exception before the first event leads to the next route, and one after it is an error in the stream', async () => {
     cloud.frames = () => [exceptionFrame('throttlingException', 'Too many requests.')]
     expect((await messages({ stream: true })).headers.get('x-br-provider')).toBe('beta')
-    cloud.frames = frames => [...frames.slice(0, 4), exceptionFrame('modelStreamErrorException', 'The model broke.')]
+    cloud.frames = frames => [...frames.slice(0, 4), exceptionFrame('modelStreamErrorException', `The model ${arn} broke.`)]
     const broken = await messages({ stream: true })
-    expect([broken.headers.get('x-br-provider'), broken.text.includes('The model broke.')]).toEqual(['bedrock', true])
+    const shown = `The model ${arn.replace('123456789012', '[…]')} broke.`
+    expect([broken.headers.get('x-br-provider'), broken.text.includes(shown), broken.text.includes('123456789012')]).toEqual(['bedrock', true, false])
     expect(await newest()).toMatchObject({ outcome: 'upstream_broke' })
   })
 

@@ -381,6 +381,99 @@ describe('a route of Google', () => {
   })
 })
 
+describe('a field under both of its names', () => {
+  const at: Record<string, (fields: string) => string> = {
+    body: fields => `{"contents":[{"parts":[{"text":"Hi"}]}],${fields}}`,
+    config: fields => `{"contents":[{"parts":[{"text":"Hi"}]}],"generationConfig":{${fields}}}`,
+    thinking: fields => `{"contents":[{"parts":[{"text":"Hi"}]}],"generation_config":{"thinking_config":{${fields}}}}`,
+    calling: fields => `{"contents":[{"parts":[{"text":"Hi"}]}],"toolConfig":{"functionCallingConfig":{${fields}}}}`,
+    tool: fields => `{"contents":[{"parts":[{"text":"Hi"}]}],"tools":[{${fields}}]}`,
+    part: fields => `{"contents":[{"parts":[{${fields}}]}]}`,
+    file: fields => `{"contents":[{"parts":[{"file_data":{${fields}}}]}]}`,
+    inline: fields => `{"contents":[{"parts":[{"inlineData":{"data":"AAAA",${fields}}}]}]}`,
+    result: fields => `{"contents":[{"parts":[{"functionResponse":{"name":"f","response":{},"parts":[{"fileData":{${fields}}}]}}]}]}`,
+    system: fields => `{"contents":[{"parts":[{"text":"Hi"}]}],"systemInstruction":{"parts":[{${fields}}]}}`,
+  }
+  const own = '"https://generativelanguage.googleapis.com/v1beta/files/abc"'
+  const pairs: [place: string, camel: string, snake: string, first: string, second: string][] = [
+    ['body', 'generationConfig', 'generation_config', '{}', '{"maxOutputTokens":65536}'],
+    ['body', 'systemInstruction', 'system_instruction', '{"parts":[{"text":"a"}]}', '{"parts":[{"text":"b"}]}'],
+    ['body', 'toolConfig', 'tool_config', '{}', '{"functionCallingConfig":{}}'],
+    ['body', 'safetySettings', 'safety_settings', '[]', '[{}]'],
+    ['config', 'maxOutputTokens', 'max_output_tokens', '10', '65536'],
+    ['config', 'candidateCount', 'candidate_count', '1', '8'],
+    ['config', 'responseModalities', 'response_modalities', '["TEXT"]', '["IMAGE"]'],
+    ['config', 'unknownSetting', 'unknown_setting', '1', '2'],
+    ['thinking', 'thinkingBudget', 'thinking_budget', '0', '30000'],
+    ['calling', 'allowedFunctionNames', 'allowed_function_names', '[]', '["f"]'],
+    ['tool', 'functionDeclarations', 'function_declarations', '[]', '[{"name":"f"}]'],
+    ['part', 'fileData', 'file_data', '{"fileUri":"https://a.example/x"}', `{"fileUri":${own}}`],
+    ['part', 'functionResponse', 'function_response', '{"name":"f","response":{}}', '{"name":"g","response":{}}'],
+    ['part', 'inlineData', 'inline_data', '{"mimeType":"text/plain","data":""}', '{"mimeType":"image/png","data":"AAAA"}'],
+    ['file', 'fileUri', 'file_uri', '"https://a.example/x"', own],
+    ['inline', 'mimeType', 'mime_type', '"text/plain"', '"image/png"'],
+    ['result', 'fileUri', 'file_uri', '"https://a.example/x"', own],
+    ['system', 'thoughtSignature', 'thought_signature', '"YQ=="', '"Yg=="'],
+  ]
+  const ask = (body: string, model = 'gemini-model:generateContent') => app.call('POST', `/v1beta/models/${model}`, body)
+
+  test.each(pairs)('%s: a request with %s and %s is refused, and with a null beside the value it goes on without the null', async (place, ...names) => {
+    const [camel, snake, first, second] = names
+    const make = at[place] ?? String
+    const message = `"${camel}" and "${snake}" are two names of one field. Send only one of them.`
+    for (const [one, other] of [
+      [first, second],
+      [second, first],
+    ])
+      for (const fields of [`"${camel}":${one},"${snake}":${other}`, `"${snake.replace('_', '\\u005f')}":${one},"${camel}":${other}`]) {
+        const { status, json } = await ask(make(fields))
+        expect([status, json.error.message, json.error.details[0].reason]).toEqual([400, message, 'bad_request'])
+      }
+    expect(app.others.gem.requests).toEqual([])
+    // The first value is harmless everywhere.
+    const calls = [`"${camel}":null,"${snake}":${first}`, `"${camel}":${first},"${snake}":null`, `"${snake}":null,"${camel}":${first}`]
+    for (const [index, fields] of calls.entries()) {
+      expect((await ask(make(fields))).status).toBe(200)
+      expect(bodyAt(app.others.gem)).toEqual(JSON.parse(make(`"${index === 0 ? snake : camel}":${first}`)))
+    }
+  })
+
+  test('is refused in each operation and on each route, but names in data and schemas of the client are free', async () => {
+    const both = '"generationConfig":{"topP":1,"top_p":0.5}'
+    for (const path of ['openai-model:generateContent', 'openai-model:streamGenerateContent', 'gemini-model:countTokens'])
+      expect((await ask(at['body']?.(both) ?? '', path)).status).toBe(400)
+    const count = `{"generateContentRequest":{"model":"models/gemini-model","contents":[{"parts":[{"text":"Hi"}]}],${both}}}`
+    expect((await ask(count, 'gemini-model:countTokens')).status).toBe(400)
+    const embed = '{"content":{"parts":[{"text":"a"}]},"outputDimensionality":2,"output_dimensionality":3}'
+    expect((await ask(embed, 'test-embed:embedContent')).json.error.message).toContain('two names of one field')
+    const two = { a_b: 1, aB: 2 }
+    const body = {
+      contents: [
+        { role: 'user', parts: [{ text: 'Hi' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'f', args: two } }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'f', response: two } }] },
+      ],
+      tools: [{ functionDeclarations: [{ name: 'f', parameters: { type: 'OBJECT', properties: { a_b: {}, aB: {} } } }] }],
+      generationConfig: { responseMimeType: 'application/json', response_schema: { type: 'OBJECT', properties: { to_string: {}, a_b: {}, aB: {} } } },
+    }
+    expect((await ask(JSON.stringify(body))).status).toBe(200)
+    expect(app.others.gem.requests.at(-1)?.raw.toString()).toBe(JSON.stringify(body))
+  })
+
+  test('never hides the limit of the answer: a cap of the key binds, and is sent once', async () => {
+    const { key, keyId } = await app.newKey()
+    expect((await app.call('PATCH', `/me/keys/${keyId}`, { max_output_tokens: 50 }, { cookie: await app.signIn() })).status).toBe(200)
+    const config = '"generationConfig":{"maxOutputTokens":null,"max_output_tokens":65536}'
+    const refused = await app.call('POST', '/v1beta/models/gemini-model:generateContent', at['body']?.(config), { token: key })
+    expect(refused.json.error.details[0].reason).toBe('call_cap_exceeded')
+    const open = at['body']?.('"generationConfig":null,"generation_config":{"topP":1}')
+    expect((await app.call('POST', '/v1beta/models/gemini-model:generateContent', open, { token: key })).status).toBe(200)
+    expect(app.others.gem.requests.map(({ json }) => json)).toEqual([
+      { contents: [{ parts: [{ text: 'Hi' }] }], generation_config: { topP: 1, maxOutputTokens: 50 } },
+    ])
+  })
+})
+
 test('the key is taken from x-goog-api-key, a bearer, x-br-api-key and the query, and a key in the query is written nowhere', async () => {
   const { key } = await app.newKey({ name: 'in the query' })
   const ways: [string, Record<string, string>][] = [

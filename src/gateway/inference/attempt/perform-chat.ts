@@ -123,7 +123,7 @@ function received(encoded: OutboundReply, attemptContext: AttemptContext): Perfo
     ? { ...attemptContext, headers: { ...relayedHeaders(reply.headers), ...attemptContext.headers } }
     : attemptContext
   if (context.request.stream && attempt.route.provider.cloud !== undefined) {
-    const frames = framesOf(attempt.route.provider, reply.headers['content-type'])
+    const frames = framesOf(attempt.route.provider, reply.headers['content-type'], attempt.byok)
     if (frames !== null) return beginStream(reply, { ...onward, frames })
   }
   const short = arrivedReply(reply, onward)

@@ -1,6 +1,7 @@
 /** Reads provider replies without success. */
 import { type Reply, reply } from '../../../platform/endpoint.ts'
 import { BodyTooLargeError, type OutboundReply } from '../../../platform/outbound/upstream-body.ts'
+import { withoutAccount } from '../../providers/clouds/account-names.ts'
 import type { Dialect } from '../../providers/dialect.ts'
 import { publicMessage } from '../../providers/public-message.ts'
 import type { Attempt } from '../../routing/plan.ts'
@@ -75,16 +76,18 @@ export function relayedHeaders(headers: OutboundReply['headers']): Record<string
 const secretMinChars = 6
 
 /**
- * Returns a provider's refusal without the credential that it may quote. The platform's credential must not reach the caller, and the caller's
- * own credential must not be kept in records of the call.
+ * Returns a provider's refusal without the credential that it may quote, and without the operator's account. The platform's credential must not reach the
+ * caller, and the caller's own credential must not be kept in records of the call.
  */
-function withoutCredentials(bytes: Buffer, { credential, forwarded }: Attempt, request: ParsedRequest): Buffer {
+function withoutCredentials(bytes: Buffer, { credential, forwarded, byok, route }: Attempt, request: ParsedRequest): Buffer {
   const sent = forwarded === true ? [request.forwarded?.authorization, request.forwarded?.xApiKey] : [credential]
   const text = bytes.toString('utf8')
   const quoted = sent
     .flatMap(secret => secret?.reveal().split(/\s+/) ?? [])
     .filter(word => word.length >= secretMinChars && !/^(?:bearer|basic)$/i.test(word) && text.includes(word))
-  return quoted.length === 0 ? bytes : Buffer.from(quoted.reduce((left, word) => left.replaceAll(word, '[secret]'), text))
+  const shown = quoted.reduce((left, word) => left.replaceAll(word, '[secret]'), text)
+  const mended = byok ? shown : withoutAccount(shown, route.provider)
+  return mended === text ? bytes : Buffer.from(mended)
 }
 
 /**

@@ -68,13 +68,14 @@ async function sendWithIdentity(
   provider: Provider,
   identity: AttemptIdentity,
   outgoing: OutboundRequest & { readonly method: Outgoing['method']; readonly body: Buffer | string | undefined },
-  { outbound, clock, identities }: SendDeps,
+  { outbound, clock, identities, inTurn }: SendDeps,
 ): Promise<OutboundReply> {
   try {
     if (identities === undefined) throw new CredentialsError('this gateway has no credentials that expire')
-    const { signal } = outgoing
+    const { signal, method, url, headers: given, body } = outgoing
+    const request = { method, url, headers: given, body, ...(inTurn === undefined ? {} : { inTurn: <T>(work: () => T) => inTurn(work, signal) }) }
     const dial = (headers: Readonly<Record<string, string>>): Promise<OutboundReply> => dialed(provider, { ...outgoing, headers }, outbound)
-    return await sendAuthorised(identities.of(provider, identity), outgoing, { dial, nowMs: () => clock.nowMs(), ...(signal === undefined ? {} : { signal }) })
+    return await sendAuthorised(identities.of(provider, identity), request, { dial, nowMs: () => clock.nowMs(), ...(signal === undefined ? {} : { signal }) })
   } catch (cause) {
     if (cause instanceof CredentialsError) throw fail('all_routes_failed', { message: cause.message, cause })
     throw cause

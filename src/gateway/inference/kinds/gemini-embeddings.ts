@@ -4,6 +4,7 @@ import { parseRouterFields } from '../../wire/chat/router-fields.ts'
 import { parseEmbeddings } from '../../wire/embeddings.ts'
 import { batchEmbedRequest, embedReply, embedRequest } from '../../wire/gemini/embeddings.ts'
 import { geminiErrorBody } from '../../wire/gemini/reply/error-body.ts'
+import { keepOneName } from '../../wire/gemini/request/one-name.ts'
 import { unseenDigitsOf } from '../../wire/json/json-body.ts'
 import { objectOfBytes } from '../../wire/json/json-bounds.ts'
 import { accepting } from './accepting.ts'
@@ -24,6 +25,7 @@ export function geminiEmbeddings(model: string, isBatch: boolean): GeminiEmbeddi
   let count = 0
   const parse: Kind['parse'] = ({ bytes }): ParsedRequest => {
     const { fields, stripped } = parseRouterFields(parseObject(bytes))
+    keepOneName(stripped)
     const { body, dropped } = isBatch ? batchEmbedRequest(model, stripped) : embedRequest(model, stripped)
     const { inputs, promptTokensEstimate: promptTokens, promptUnreadTokens, promptDigitTokens } = parseEmbeddings(body, unseenDigitsOf(bytes))
     count = inputs

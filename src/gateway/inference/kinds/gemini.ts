@@ -6,6 +6,7 @@ import { parseRouterFields, type RouterFields, routerOnlyNames } from '../../wir
 import { geminiFormat } from '../../wire/gemini/format.ts'
 import { usageMetadata } from '../../wire/gemini/reply/usage.ts'
 import { type GeminiFacts, geminiFacts, lastUserText, withMaxOutput } from '../../wire/gemini/request/facts.ts'
+import { keepOneName } from '../../wire/gemini/request/one-name.ts'
 import { geminiToHub } from '../../wire/gemini/request/to-hub.ts'
 import { unseenDigitsOf } from '../../wire/json/json-body.ts'
 import { editMembers } from '../../wire/json/json-members.ts'
@@ -40,7 +41,9 @@ const withoutRouterFields: ReadonlyMap<string, undefined> = new Map(routerOnlyNa
 /** Parses a body of generateContent. Throws `bad_request` and `bad_steps`. */
 export function parseGemini({ model, stream }: GeminiCall, { bytes }: Pick<CallInput, 'bytes'>): ParsedRequest {
   const { fields, stripped, touched } = parseRouterFields(parseObject(bytes))
-  const native = nativeOf(stripped, touched ? editMembers(bytes, withoutRouterFields) : bytes, stream)
+  // The bytes still have what is removed here, so the body is written again.
+  const sent = keepOneName(stripped) ? null : touched ? editMembers(bytes, withoutRouterFields) : bytes
+  const native = nativeOf(stripped, sent, stream)
   return new GeminiRequest(model, geminiFacts(stripped, unseenDigitsOf(bytes)), model === 'best' ? { ...fields, best: true } : fields, native)
 }
 
@@ -50,6 +53,7 @@ export function parseGemini({ model, stream }: GeminiCall, { bytes }: Pick<CallI
  */
 export function parseGeminiCount(model: string, { bytes }: Pick<CallInput, 'bytes'>): ParsedRequest {
   const { fields, stripped } = parseRouterFields(parseObject(bytes))
+  keepOneName(stripped)
   const inner = stripped['generateContentRequest'] ?? stripped['generate_content_request'] ?? stripped
   if (!isObject(inner)) throw fail('bad_request', { message: '"generateContentRequest" must be an object.' })
   return new GeminiRequest(model, geminiFacts(inner, unseenDigitsOf(bytes)), fields, nativeOf(inner, null, false))

@@ -3,7 +3,8 @@ import { endpointOf } from '../../../platform/endpoint.ts'
 import { fail } from '../../../platform/errors.ts'
 import type { SessionPrincipal } from '../../../platform/security/principal.ts'
 import { inrFromUinr } from '../../../platform/values/money.ts'
-import { int4Max } from '../../../platform/values/row-id.ts'
+import { int4Max, rowId } from '../../../platform/values/row-id.ts'
+import { isRunId } from '../../wire/runs/run-id.ts'
 import { capOfInr } from '../budgets/budget-amount.ts'
 import { budgetPeriods } from '../budgets/periods/period.ts'
 import type { Amount, BudgetRequests, SeenRequest } from './budget-requests.ts'
@@ -35,7 +36,13 @@ const askShape = z.strictObject({
     .regex(/^[^\p{Cc}\p{Cf}]+$/u, 'must be one line without control characters')
     .describe(`Why, in at most ${reasonCharsMax} characters. The person who decides reads it. It is deleted 30 days after the decision.`),
   target_id: z
-    .union([id, z.string().regex(idPattern)])
+    .union([
+      id,
+      z
+        .string()
+        .regex(idPattern)
+        .refine(text => rowId(text) !== null, 'must be an id'),
+    ])
     .optional()
     .describe('The id of the agent, key, workspace or member. Left out: yours.'),
   period: z.enum(budgetPeriods).optional().describe('Of the budget. Left out: the period that is spent.'),
@@ -76,7 +83,7 @@ export const budgetRequestEndpoints = {
     access: {},
     tag: 'budgets',
     summary:
-      'Asks for more budget, or for a higher cap of a run. Its owner, or an owner or admin of the organisation, grants an increase with an end or refuses. One request for each budget and run is open, and each caller makes at most 10 a day.',
+      'Asks for more budget, or for a higher cap of a run. Its owner, or an owner or admin of the organisation, grants an increase with an end or refuses. One request for each budget and run is open, and each caller makes at most 10 a day. An agent and its sub-agents count as one caller.',
     input: { body: askShape },
     output: z.object({ ok: z.literal(true), request: requestView }),
     errors: ['bad_request', 'forbidden', 'not_found', 'run_ended', 'budget_request_open', 'cap', 'database_unavailable'],
@@ -108,7 +115,7 @@ export const budgetRequestEndpoints = {
     input: {
       query: z.object({
         state: z.enum(['open', 'all']).default('all'),
-        run_id: z.string().max(256).optional().describe('Only requests for the runs with this id.'),
+        run_id: z.string().refine(isRunId, 'must be the id of a run').optional().describe('Only requests for the runs with this id.'),
         limit: z.coerce.number().int().min(1).max(pageMax).default(pageDefault).describe(`Requests of a page, at most ${pageMax}.`),
         cursor: requestId.optional().describe('next_cursor of the page before.'),
       }),

@@ -58,18 +58,30 @@ export const expireRequest = statement<[orgId: number, subject: string, now: Dat
   `update budget_requests set state = 'expired' where org_id = $1::int and subject = $2::text and state = 'open' and expires_at <= $3::timestamptz`,
 )
 
-/** Counts the open requests of an organisation, all of its requests since a time, and those of one asker since then. Each count stops at its bound. */
+/**
+ * Counts the open requests of an organisation and all of its requests since a time, and both for one asker. The counts of the organisation stop at their
+ * bound. Agents of one family count together. `rootId` is the agent at the top of the family, and at most three others are between it and an asker.
+ */
 export const countRequests = statement<
-  [orgId: number, now: Date, since: Date, agentId: number | null, keyId: number | null, userId: number | null, most: number],
-  { open: number; ofOrg: number; ofAsker: number }
+  [orgId: number, now: Date, since: Date, rootId: number | null, keyId: number | null, userId: number | null, most: number],
+  { open: number; ofOrg: number; ofAsker: number; openOfAsker: number }
 >(
   'limits.count_requests',
   `select
      (select count(*)::int from (select 1 from budget_requests where org_id = $1::int and state = 'open' and expires_at > $2::timestamptz limit $7::int) a) as "open",
      (select count(*)::int from (select 1 from budget_requests where org_id = $1::int and asked_at > $3::timestamptz limit $7::int) b) as "ofOrg",
-     (select count(*)::int from budget_requests where org_id = $1::int and asked_at > $3::timestamptz and asked_by_agent is not distinct from $4::int
-        and ($4::int is not null or asked_by_key is not distinct from $5::int)
-        and ($4::int is not null or $5::int is not null or asked_by_user is not distinct from $6::int)) as "ofAsker"`,
+     count(*) filter (where asked_at > $3::timestamptz)::int as "ofAsker",
+     count(*) filter (where state = 'open' and expires_at > $2::timestamptz)::int as "openOfAsker"
+   from (
+     select r.asked_at, r.state, r.expires_at from budget_requests r
+     left join agents a on a.org_id = r.org_id and a.id = r.asked_by_agent
+     left join agents p on p.org_id = a.org_id and p.id = a.parent_id
+     left join agents g on g.org_id = p.org_id and g.id = p.parent_id
+     left join agents h on h.org_id = g.org_id and h.id = g.parent_id
+     where r.org_id = $1::int and (r.asked_at > $3::timestamptz or (r.state = 'open' and r.expires_at > $2::timestamptz))
+       and coalesce(h.id, g.id, p.id, r.asked_by_agent) is not distinct from $4::int
+       and ($4::int is not null or r.asked_by_key is not distinct from $5::int)
+       and ($4::int is not null or $5::int is not null or r.asked_by_user is not distinct from $6::int)) of_asker`,
 )
 
 /** Returns nothing when an open request for the subject exists. */

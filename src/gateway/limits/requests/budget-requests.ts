@@ -27,7 +27,9 @@ import { type AskedFor, RequestSubjects, type SubjectDeps, type SubjectParams, s
 
 /** The most open requests of an organisation. */
 const openMax = 200
-/** The most requests of an organisation, and of one agent, key or person, in 24 hours. */
+/** The most open requests of one asker: a family of agents, a key or a person. The others can then ask too. */
+const askerOpenMax = 20
+/** The most requests of an organisation, and of one asker, in 24 hours. */
 const dayMax = 1_000
 const askerDayMax = 10
 const dayMs = 24 * 3600_000
@@ -186,8 +188,13 @@ export class BudgetRequests {
 
   async #checkBounds(tx: Tx, principal: Principal, at: number): Promise<void> {
     const { agentId, keyId, userId } = askerOf(principal)
-    const counts = await tx.one(countRequests, principal.orgId, new Date(at), new Date(at - dayMs), agentId, agentId === null ? keyId : null, userId, dayMax)
-    if (counts.ofAsker >= askerDayMax) throw fail('cap', { message: `At most ${askerDayMax} requests for more budget a day. Wait for the answers.` })
+    // An agent can make sub-agents, so the whole family has one count.
+    const rootId = principal.kind === 'agent' ? (principal.ancestorIds.at(-1) ?? agentId) : null
+    const counts = await tx.one(countRequests, principal.orgId, new Date(at), new Date(at - dayMs), rootId, rootId === null ? keyId : null, userId, dayMax)
+    if (counts.ofAsker >= askerDayMax)
+      throw fail('cap', { message: `At most ${askerDayMax} requests for more budget a day. An agent and its sub-agents count together. Wait for the answers.` })
+    if (counts.openOfAsker >= askerOpenMax)
+      throw fail('cap', { message: `At most ${askerOpenMax} of your requests for more budget are open. An agent and its sub-agents count together.` })
     if (counts.open >= openMax) throw fail('cap', { message: `At most ${openMax} requests for more budget of an organisation are open. Decide some first.` })
     if (counts.ofOrg >= dayMax) throw fail('cap', { message: `At most ${dayMax} requests for more budget of an organisation are made in a day.` })
   }

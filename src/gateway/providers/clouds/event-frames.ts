@@ -11,6 +11,7 @@ import { isBoundedJson } from '../../wire/json/json-bounds.ts'
 import { GrowingBytes } from '../../wire/sse/growing-bytes.ts'
 import { textOf } from '../dialects/json-values.ts'
 import type { Provider } from '../provider.ts'
+import { withoutAccount } from './account-names.ts'
 
 /** The largest frame that is read, in bytes. The format itself allows 16 MiB for the content of a frame. */
 export const frameMaxBytes = 16 * 1024 * 1024
@@ -65,10 +66,16 @@ const errorTypes: Readonly<Record<string, string>> = {
   accessDeniedException: 'permission_error',
 }
 
-/** Returns a reader when the provider sends its streams in frames and this reply is such a stream. Otherwise returns null. */
-export function framesOf({ cloud }: Pick<Provider, 'cloud'>, contentType: unknown): EventFrames | null {
-  return cloud === 'bedrock-invoke' && String(contentType ?? '').startsWith('application/vnd.amazon.eventstream') ? new EventFrames() : null
+/**
+ * Returns a reader when the provider sends its streams in frames and this reply is such a stream. Otherwise returns null. `byok`: the credential is the
+ * caller's own, so messages of the provider may name its account.
+ */
+export function framesOf(provider: Pick<Provider, 'cloud' | 'place'>, contentType: unknown, byok: boolean): EventFrames | null {
+  if (provider.cloud !== 'bedrock-invoke' || !String(contentType ?? '').startsWith('application/vnd.amazon.eventstream')) return null
+  return byok ? new EventFrames() : new EventFrames(message => withoutAccount(message, provider))
 }
+
+const unchanged = (message: string): string => message
 
 /**
  * Joins the pieces of a stream to frames, and checks and reads each frame. The events do not depend on the pieces. A frame with a wrong checksum, or
@@ -84,6 +91,12 @@ export class EventFrames {
   #frameBytes = 0
   #isOver = false
   #events: Uint8Array[] = []
+  readonly #mend: (message: string) => string
+
+  /** `mend` returns what the caller may see of a message of the provider. */
+  constructor(mend: (message: string) => string = unchanged) {
+    this.#mend = mend
+  }
 
   /** The number of bytes that are kept for an incomplete frame. */
   get heldBytes(): number {
@@ -170,10 +183,10 @@ export class EventFrames {
         if (header(':event-type') === 'chunk') this.#chunk(message.body)
         return
       case 'exception':
-        this.#refuse(errorEvent(errorTypes[header(':exception-type')] ?? 'api_error', messageIn(message.body) || header(':exception-type')))
+        this.#refuse(errorEvent(errorTypes[header(':exception-type')] ?? 'api_error', this.#mend(messageIn(message.body) || header(':exception-type'))))
         return
       case 'error':
-        this.#refuse(errorEvent('api_error', header(':error-message') || header(':error-code')))
+        this.#refuse(errorEvent('api_error', this.#mend(header(':error-message') || header(':error-code'))))
         return
       default:
     }

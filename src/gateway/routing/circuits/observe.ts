@@ -30,10 +30,14 @@ export type ObservedCircuits = Pick<RouteCircuits, 'begins' | 'undecided' | 'suc
 
 /**
  * Returns whether a dial says something about the route as the platform serves it. The owner of an own key may have caused its limits and refusals.
- * For a provider with a platform key, dials on own keys therefore do not count.
+ * For a provider with a platform key, dials on own keys therefore do not count. The place of an organisation at a cloud has limits and a speed of its
+ * own, and its state has the key of the operator's route, so dials of it never count.
  */
-const isOfTheRoute = ({ route, byok }: Dialed): boolean =>
-  !byok || (route.byokOnly && route.isOwnId !== true) || route.provider.userGiven === true || !route.provider.configured
+function isOfTheRoute({ route, byok }: Dialed): boolean {
+  const { provider } = route
+  if (byok && provider.isOrgPlace === true) return false
+  return !byok || (route.byokOnly && route.isOwnId !== true) || provider.userGiven === true || !provider.configured
+}
 
 /** Returns an observer that reports each dial to the circuits, the averages and the quarantine. */
 export function dialObserver(circuits: ObservedCircuits, health: RouteHealth, quarantine: Pick<RouteQuarantine, 'refused' | 'served'>): DialObserver {

@@ -20,6 +20,18 @@ const acts = statement<[orgId: number], { act: string; target: string | null; ac
    where org_id = $1::int and act in ('askForBudget', 'grantBudgetRequest', 'refuseBudgetRequest') order by id`,
 )
 const expire = statement<[id: number]>('test.expire_request', `update budget_requests set expires_at = now() where id = $1::bigint`)
+const olderRequests = statement<[orgId: number, agentIds: readonly number[]]>(
+  'test.older_requests',
+  `update budget_requests set asked_at = asked_at - interval '2 days' where org_id = $1::int and asked_by_agent = any($2::int[])`,
+)
+/** Makes copies of a request, open and two days old, by each of the agents in turn. */
+const copiedRequests = statement<[orgId: number, agentIds: readonly number[], count: number]>(
+  'test.copied_requests',
+  `insert into budget_requests (org_id, subject, scope, target_id, period, amount_uinr, reason, asked_by_key, asked_by_agent, asked_at, expires_at)
+   select r.org_id, 'copy/' || n, r.scope, r.target_id, r.period, r.amount_uinr, r.reason, r.asked_by_key, ($2::int[])[1 + n % cardinality($2::int[])],
+     r.asked_at, now() + interval '9 days'
+   from generate_series(1, $3::int) n, (select * from budget_requests where org_id = $1::int and asked_by_agent = any($2::int[]) order by id limit 1) r`,
+)
 const reasons = statement<[], { reason: string }>('test.reasons', 'select reason as "reason" from budget_requests')
 
 interface Asked {
@@ -200,6 +212,47 @@ describe('requests for more budget', () => {
     expect((await app.db.many(reasons)).length).toBeGreaterThan(9)
     await sweepRequests({ db: app.db, nowMs: () => limits.nowMs() + 62 * 24 * 3600_000 }, new AbortController().signal)
     expect(await app.db.many(reasons)).toEqual([])
+  })
+
+  test('a family of agents has one count of requests, so it cannot fill those of its organisation', async () => {
+    const { id } = (await app.call('POST', '/v1/me/agents', { name: `family ${++made}`, may_delegate: true })).json
+    const root = (await app.call('POST', `/v1/me/agents/${id}/token`, {})).json.access_token
+    const bear = async (parent: { id: number; token: string }): Promise<{ id: number; token: string }> => {
+      const body = { name: `child ${++made}`, may_delegate: true }
+      const { agent, access_token } = (await app.call('POST', `/v1/me/agents/${parent.id}/children`, body, { token: parent.token })).json
+      return { id: agent.id, token: access_token }
+    }
+    const child = await bear({ id, token: root })
+    const family = [{ id, token: root }, child, await bear(child)] as const
+    for (const agent of family) await app.setBudget('agent', agent.id, 1)
+    const request = (agent: { id: number; token: string }) => ask(agent.token, { scope: 'agent', target_id: agent.id, amount_inr: 1, reason: 'More' })
+    for (let count = 0; count < 10; count++) {
+      const reply = await request(family[count % 3] ?? family[0])
+      expect(reply.status, reply.text).toBe(200)
+      expect((await decide(reply.json.request.id, { approve: false })).status).toBe(200)
+    }
+    for (const agent of family) expect((await request(agent)).json.error).toMatchObject({ code: 'cap', message: expect.stringContaining('count together') })
+    const stranger = await app.newAgent(`no relative ${++made}`)
+    await app.setBudget('agent', stranger.id, 1)
+    expect((await request(stranger)).status).toBe(200)
+
+    // On later days twenty stay open, and no more.
+    const ids = family.map(agent => agent.id)
+    await app.db.exec(olderRequests, app.orgId, ids)
+    await app.db.exec(copiedRequests, app.orgId, ids, 19)
+    expect((await request(family[0])).status).toBe(200)
+    expect((await request(family[2])).json.error).toMatchObject({ code: 'cap', message: expect.stringContaining('20 of your requests') })
+    expect((await ask(app.key, { scope: 'agent', target_id: family[2].id, amount_inr: 1, reason: 'By the key' })).status).toBe(200)
+  })
+
+  test('an id that no row can have, and a run with such an id, are refused before the database', async () => {
+    const { token } = await app.newAgent(`odd ids ${++made}`)
+    for (const target_id of ['2147483648', '999999999999999999', 2 ** 31])
+      for (const as of [token, app.key])
+        expect((await ask(as, { scope: 'agent', target_id, amount_inr: 1, reason: 'x' })).json.error.code, String(target_id)).toBe('bad_request')
+    for (const run of ['%00', 'a%00b', '%01', '%20', 'x'.repeat(257)])
+      expect((await app.call('GET', `/v1/me/budget-requests?run_id=${run}`, undefined, { token })).json.error?.code, run).toBe('bad_request')
+    expect((await app.call('GET', '/v1/me/budget-requests?run_id=job-1%2F2', undefined, { token })).json.requests).toEqual([])
   })
 
   test('those who may raise a budget or cap decide, others see what is theirs, and another organisation sees nothing', async () => {

@@ -95,6 +95,10 @@ test('the reader of Anthropic streams reads the events, and only a stream of tha
   const kinds = decoder.push(Buffer.from(read([bytes]))).map(({ kind }) => kind)
   expect(kinds).toEqual(['chunk', 'chunk', 'chunk', 'done'])
   const type = 'application/vnd.amazon.eventstream'
-  expect(framesOf({ cloud: 'bedrock-invoke' }, type)).toBeInstanceOf(EventFrames)
-  expect([framesOf({ cloud: 'vertex' }, type), framesOf({}, type), framesOf({ cloud: 'bedrock-invoke' }, 'application/json')]).toEqual([null, null, null])
+  expect(framesOf({ cloud: 'bedrock-invoke' }, type, false)).toBeInstanceOf(EventFrames)
+  expect([framesOf({ cloud: 'vertex' }, type, false), framesOf({}, type, false), framesOf({ cloud: 'bedrock-invoke' }, 'application/json', false)]).toEqual([
+    null,
+    null,
+    null,
+  ])
 })
