@@ -20,7 +20,7 @@ import { anthropicView, openaiView } from './batch-views.ts'
 import { type BatchesDeps, callerOf, viewerOf } from './batches-deps.ts'
 import { type BatchFiles, bounded, ownerOf, streamed, type UploadPlaces } from './files.ts'
 import { type BatchKind, batchKindOf, messagesBatch } from './lines/batch-kind.ts'
-import { anthropicShape, type BatchCaller, BatchLines } from './lines/batch-lines.ts'
+import { anthropicShape, type BatchCaller, BatchLines, checkWindow } from './lines/batch-lines.ts'
 import type { Line } from './lines/line-reader.ts'
 import { requestElements } from './lines/request-elements.ts'
 import { callerError, ProviderAccount, ProviderRefusedError } from './provider/provider-account.ts'
@@ -112,6 +112,7 @@ export class Batches {
     const row = await this.#find(call.principal, 'anthropic', id)
     if (row.settledAt === null || row.upstreamId === null)
       throw fail('bad_request', { message: 'This batch has no results yet. Its processing_status is ended when it has.' })
+    checkWindow((await this.#deps.inference.orgRouting(row.orgId)).retentionDays)
     const account = await this.#files.account(row.orgId, row)
     return streamed(account, `/messages/batches/${row.upstreamId}/results`, 'application/x-jsonl', call.signal)
   }
@@ -141,6 +142,7 @@ export class Batches {
    * under its rules. What may have changed since is checked again.
    */
   #attemptOf(file: FileRow, kind: BatchKind, { principal, agent, org }: BatchCaller): Attempt {
+    checkWindow(org.retentionDays)
     if (file.purpose !== 'input') throw fail('bad_request', { message: 'This file is the result of a batch.' })
     if (file.endpoint !== kind.endpoint) throw fail('bad_request', { message: `The lines of this file are for ${file.endpoint}.` })
     if (file.keyId !== principal.keyId || file.agentId !== agent.agentId)

@@ -30,7 +30,10 @@ export function createBatches(deps: BatchesDeps): BatchServices & { start(jobs: 
         await batchFiles.sweep(signal)
         await deps.db.exec(deleteOldBatches, new Date(deps.nowMs() - keptDays * dayMs), deletedMost)
       })
-      return poller.start()
+      const stopPoller = poller.start()
+      return async () => {
+        await Promise.all([stopPoller(), batchFiles.stop()])
+      }
     },
   }
 }

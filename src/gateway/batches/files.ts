@@ -6,10 +6,10 @@ import type { CancelSignal } from '../../platform/loop/cancellation.ts'
 import type { OutboundReply } from '../../platform/outbound/upstream-body.ts'
 import type { Principal } from '../../platform/security/principal.ts'
 import { fileDaysMax, filesMax, filesMaxBytes, lineMaxBytes, uploadsMax } from './batch-bounds.ts'
-import { deleteFile, type FileRow, findExpiredFiles, findFile, insertFiles, isFileInUse, listFiles, sumFiles } from './batch-queries.ts'
+import { deleteFile, type FileRow, findExpiredFiles, findFile, insertFiles, isFileInUse, listFiles, shrinkFiles, sumFiles } from './batch-queries.ts'
 import { type BatchesDeps, callerOf, viewerOf } from './batches-deps.ts'
 import { batchKindOf, messagesBatch } from './lines/batch-kind.ts'
-import { type BatchCaller, BatchLines, openaiShape } from './lines/batch-lines.ts'
+import { type BatchCaller, BatchLines, checkWindow, openaiShape } from './lines/batch-lines.ts'
 import { formFileOf } from './lines/form-file.ts'
 import { type Line, linesOf } from './lines/line-reader.ts'
 import { callerError, ProviderAccount, ProviderRefusedError } from './provider/provider-account.ts'
@@ -47,6 +47,8 @@ export class UploadPlaces {
 export class BatchFiles {
   readonly #deps: BatchesDeps
   readonly #places: UploadPlaces
+  readonly #stop = new AbortController()
+  #sweeping: Promise<void> = Promise.resolve()
 
   constructor(deps: BatchesDeps, places: UploadPlaces) {
     this.#deps = deps
@@ -61,7 +63,7 @@ export class BatchFiles {
 
   /** Returns the newest files of the caller. */
   async list(principal: Principal, after: string | null, limit: number): Promise<object> {
-    const rows = await this.#deps.db.many(listFiles, ...viewerOf(principal), after, limit + 1)
+    const rows = await this.#deps.db.many(listFiles, ...viewerOf(principal), after, limit + 1, this.#now())
     const data = rows.slice(0, limit).map(fileView)
     return { object: 'list', data, first_id: rows[0]?.id ?? null, last_id: rows[Math.min(limit, rows.length) - 1]?.id ?? null, has_more: rows.length > limit }
   }
@@ -72,7 +74,7 @@ export class BatchFiles {
 
   /** Returns a file that the caller may see. Throws `not_found`. */
   async find(principal: Principal, id: string): Promise<FileRow> {
-    const row = await this.#deps.db.maybe(findFile, ...viewerOf(principal), id)
+    const row = await this.#deps.db.maybe(findFile, ...viewerOf(principal), id, this.#now())
     if (row === null) throw fail('not_found', { message: 'There is no such file.' })
     return row
   }
@@ -106,10 +108,32 @@ export class BatchFiles {
     return account
   }
 
+  /** Ends the files that a window of `days` days no longer covers. Callers find none of them when the promise resolves. Providers are asked after that. */
+  async shrink(orgId: number, days: number): Promise<void> {
+    const { db, log } = this.#deps
+    if ((await db.exec(shrinkFiles, orgId, days)) === 0) return
+    const { signal } = this.#stop
+    this.#sweeping = this.#sweeping
+      .then(() => this.sweep(signal))
+      .catch((error: unknown) => {
+        if (!signal.aborted) log.warn('batch_files_not_swept', { orgId, error })
+      })
+  }
+
+  /** Ends the work that `shrink` has begun. The regular sweep does the rest. */
+  async stop(): Promise<void> {
+    this.#stop.abort(new Error('the process stops'))
+    await this.#sweeping
+  }
+
+  #now(): Date {
+    return new Date(this.#deps.nowMs())
+  }
+
   /** Deletes the files whose time has ended, at their providers too. */
   async sweep(signal: AbortSignal): Promise<void> {
     const { db, log, accounts, nowMs } = this.#deps
-    for (const { id, orgId, provider, byok, upstreamId, expiresAt } of await db.many(findExpiredFiles, new Date(nowMs()), expiredMost)) {
+    for (const { id, orgId, provider, byok, upstreamId, expiresAt } of await db.many(findExpiredFiles, this.#now(), expiredMost)) {
       signal.throwIfAborted()
       const account = await accounts.of({ orgId, provider, byok })
       try {
@@ -146,8 +170,11 @@ export class BatchFiles {
       const made = await account.upload('/files', `multipart/form-data; boundary=${boundary}`, counting(body, counted), signal).catch((error: unknown) => {
         throw callerError(error, route.provider)
       })
+      // The window may be shorter than at the beginning of the upload.
+      const { retentionDays } = await inference.orgRouting(orgId)
+      checkWindow(retentionDays)
       const now = nowMs()
-      const days = Math.min(fileDaysMax, caller.org.retentionDays)
+      const days = Math.min(fileDaysMax, retentionDays)
       const row = {
         ...ownerOf(caller),
         id: `file-${ids.secret('', 18)}`,

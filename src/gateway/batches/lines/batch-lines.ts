@@ -170,11 +170,7 @@ export class BatchLines {
   #choose(request: ParsedRequest): void {
     const { principal, agent, org } = this.#caller
     const kind = this.kind
-    if (org.retentionDays === 0)
-      throw fail('model_gated', {
-        message:
-          'A batch stays at its provider for days, and this organisation has no data-retention window. An owner can set one (PUT /me/org/data-retention).',
-      })
+    checkWindow(org.retentionDays)
     const plan = this.#deps.resolve({
       modelId: request.modelId,
       kind: kind.kind.modelKind,
@@ -233,6 +229,14 @@ export class BatchLines {
     if (dialect.relay !== null && request.native.format === route.dialect) return dialect.relay(withoutNativeWithheld(request.native, attempt).native, target)
     return dialect.request(withoutWithheld(request.hub, attempt), target)
   }
+}
+
+/** Throws `model_gated` without a data-retention window, because a batch and its files stay at the provider for days. */
+export function checkWindow(retentionDays: number): void {
+  if (retentionDays === 0)
+    throw fail('model_gated', {
+      message: 'A batch stays at its provider for days, and this organisation has no data-retention window. An owner can set one (PUT /me/org/data-retention).',
+    })
 }
 
 function isFit({ route, forwarded, byok }: Attempt, { dialect }: BatchKind, isTrial: boolean): boolean {

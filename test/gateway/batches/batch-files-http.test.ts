@@ -1,0 +1,98 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { statement } from '../../../src/platform/db/db.ts'
+import { uinrFromInr } from '../../../src/platform/values/money.ts'
+import { startApp, type TestApp, until } from '../../harness/app.ts'
+import { type BatchUpstream, startBatchUpstream } from '../../harness/batch-upstream.ts'
+import { batchFile, batchKeys, jsonl, linesOf } from '../../harness/batch-world.ts'
+import { movableClock } from '../../harness/clock.ts'
+import { type FileUpstream, startFileUpstream } from '../../harness/file-upstream.ts'
+
+const dayMs = 24 * 3600_000
+const revive = statement<[id: string]>('test.revive_file', `update batch_files set expires_at = created_at + interval '7 days' where id = $1::text`)
+
+/** Keys of a payment provider that is never called here. They switch billing on. */
+const billingOn = { RAZORPAY_KEY_ID: 'rzp_test_key', RAZORPAY_KEY_SECRET: 'rzp-test-secret' }
+/** Lines for the provider whose files the tests look at. */
+const second = { model: 'second-batch' }
+
+describe('files of batches', () => {
+  const clock = movableClock()
+  let app: TestApp
+  let upstream: BatchUpstream
+  let own: FileUpstream
+  let openai: OpenAI
+  beforeAll(async () => {
+    ;[upstream, own] = await Promise.all([startBatchUpstream(), startFileUpstream()])
+    app = await startApp({
+      clock,
+      env: { BATCH_POLL_MS: '50', BATCH_FILE_MAX_BYTES: '2500000', ...billingOn, ...batchKeys },
+      operatorFile: () => batchFile(upstream.url, own.url),
+    })
+    await credit(app.orgId)
+    openai = clientOf(app.key)
+  })
+  beforeEach(() => window(7))
+  afterAll(async () => {
+    await app?.stop()
+    await Promise.all([upstream?.close(), own?.close()])
+  })
+
+  let grants = 0
+  const credit = (orgId: number) => app.gateway.app.operator.credits.give({ orgId, reason: 'grant', amountUinr: uinrFromInr(100), ref: `grant ${++grants}` })
+  const clientOf = (apiKey: string) => new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey, maxRetries: 0 })
+  const window = async (days: number, userId = app.userId, orgId = app.orgId) => {
+    const set = await app.call('PUT', '/me/org/data-retention', { days }, { cookie: await app.signIn(userId, orgId) })
+    expect(set.status).toBe(200)
+  }
+  const upload = (client = openai, lines: readonly object[] = linesOf(1, second)) =>
+    client.files.create({ file: new File([jsonl(lines)], 'lines.jsonl'), purpose: 'batch' })
+
+  test('CLOUD-09: closing the window ends all files, here at that moment and at the provider soon after, and begins no batch of an old file', async () => {
+    const file = await upload()
+    expect(own.files.size).toBe(1)
+    await window(0)
+    await expect(openai.files.retrieve(file.id)).rejects.toMatchObject({ status: 404 })
+    await expect(openai.files.content(file.id)).rejects.toMatchObject({ status: 404 })
+    expect((await openai.files.list()).data).toEqual([])
+    await until(() => own.files.size === 0)
+    await window(7)
+    const late = await upload()
+    own.revoked.add('Bearer second-secret')
+    await window(0)
+    // Another process may write a row after the window was closed.
+    await app.db.exec(revive, late.id)
+    await expect(openai.batches.create({ input_file_id: late.id, endpoint: '/v1/chat/completions', completion_window: '24h' })).rejects.toMatchObject({
+      status: 403,
+      code: 'model_gated',
+    })
+    own.revoked.clear()
+  })
+
+  test('CLOUD-09: a shorter window ends files earlier, and nobody reads a file whose time has ended', async () => {
+    const file = await upload()
+    expect(file.expires_at).toBe(file.created_at + 7 * 86_400)
+    await window(2)
+    expect((await openai.files.retrieve(file.id)).expires_at).toBe(file.created_at + 2 * 86_400)
+    await window(7)
+    clock.advance(3 * dayMs)
+    await expect(openai.files.retrieve(file.id)).rejects.toMatchObject({ status: 404 })
+    expect((await openai.files.list()).data).toEqual([])
+    await app.gateway.app.jobs.runOnce('batches.sweep')
+    expect(own.files.size).toBe(0)
+  })
+
+  test('CLOUD-09: without a window nobody reads the results of a batch of messages', async () => {
+    const anthropic = new Anthropic({ baseURL: app.baseUrl, apiKey: app.key, maxRetries: 0 })
+    const params = { model: 'claude-batch', max_tokens: 30, messages: [{ role: 'user' as const, content: 'Hello' }] }
+    const batch = await anthropic.messages.batches.create({ requests: [{ custom_id: 'a', params }] })
+    upstream.finish()
+    await until(async () => (await anthropic.messages.batches.retrieve(batch.id)).processing_status === 'ended')
+    await window(0)
+    const refused = await app.call('GET', `/v1/messages/batches/${batch.id}/results`)
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('data-retention window')])
+    await window(7)
+    expect((await app.call('GET', `/v1/messages/batches/${batch.id}/results`)).status).toBe(200)
+  })
+})
