@@ -5,6 +5,9 @@ import { fail } from '../../platform/errors.ts'
 import type { CancelSignal } from '../../platform/loop/cancellation.ts'
 import type { OutboundReply } from '../../platform/outbound/upstream-body.ts'
 import type { Principal } from '../../platform/security/principal.ts'
+import { isDebited } from '../inference/admit-call.ts'
+import { balanceOf } from '../limits/budgets/prepaid.ts'
+import type { Attempt } from '../routing/plan.ts'
 import { fileDaysMax, filesMax, filesMaxBytes, lineMaxBytes, uploadsMax } from './batch-bounds.ts'
 import { deleteFile, type FileRow, findExpiredFiles, findFile, insertFiles, isFileInUse, listFiles, shrinkFiles, sumFiles } from './batch-queries.ts'
 import { type BatchesDeps, callerOf, viewerOf } from './batches-deps.ts'
@@ -147,7 +150,7 @@ export class BatchFiles {
   }
 
   async #upload(stream: BodyStream, caller: BatchCaller, signal: CancelSignal): Promise<object> {
-    const { db, ids, inference, config, nowMs } = this.#deps
+    const { db, inference, config } = this.#deps
     const { orgId } = caller.principal
     const sum = await db.one(sumFiles, orgId)
     if (sum.files >= filesMax || sum.bytes >= BigInt(filesMaxBytes))
@@ -162,43 +165,110 @@ export class BatchFiles {
       if (first.done === true) throw fail('bad_request', { message: 'The file has no line.' })
       const head = lines.add(first.value)
       if (lines.kind === messagesBatch) throw fail('bad_request', { message: 'Line 1: batches of messages go to POST /v1/messages/batches.' })
+      await this.#checkPaid(caller, lines.attempt)
       const { route, credential } = lines.attempt
       const account = new ProviderAccount(route.provider, credential, inference.outbound)
-      const boundary = ids.secret('brigade-', 24)
-      const body = formOf(boundary, head, reader, lines, async () => checkPurpose((await form.fields()).get('purpose')))
-      const counted = { bytes: 0 }
-      const made = await account.upload('/files', `multipart/form-data; boundary=${boundary}`, counting(body, counted), signal).catch((error: unknown) => {
-        throw callerError(error, route.provider)
-      })
-      // The window may be shorter than at the beginning of the upload.
-      const { retentionDays } = await inference.orgRouting(orgId)
-      checkWindow(retentionDays)
-      const now = nowMs()
-      const days = Math.min(fileDaysMax, retentionDays)
-      const row = {
-        ...ownerOf(caller),
-        id: `file-${ids.secret('', 18)}`,
-        purpose: 'input',
-        bytes: counted.bytes,
-        lines: lines.totals.lines,
-        endpoint: lines.kind.endpoint,
-        model: lines.attempt.model.id,
-        provider: route.provider.id,
-        upstream_model: route.upstreamModel,
-        byok: lines.attempt.byok,
-        upstream_id: idIn(made),
-        hold_uinr: String(lines.totals.holdUinr),
-        line_uinr: String(lines.totals.lineUinr),
-        line_output_tokens: Math.min(lines.totals.lineOutputTokens, 2_147_483_647),
-        price: JSON.parse(lines.priceText),
-        created_at: new Date(now).toISOString(),
-        expires_at: new Date(now + days * dayMs).toISOString(),
-      }
-      await db.exec(insertFiles, JSON.stringify([row]))
-      return await this.get(caller.principal, row.id)
+      const pieces = linesAfter(head, reader, lines)
+      const check = async (): Promise<void> => checkPurpose((await form.fields()).get('purpose'))
+      const sent = await this.#send(account, { pieces, days: daysOf(caller.org.retentionDays), check }, signal)
+      return await this.#keep(caller, lines, account, sent)
     } finally {
       form.drop()
     }
+  }
+
+  /** Without a balance, the platform's account stores nothing. Throws `insufficient_credits`. */
+  async #checkPaid({ principal }: BatchCaller, { byok }: Attempt): Promise<void> {
+    const { db, inference } = this.#deps
+    if (byok || !isDebited(principal, inference)) return
+    if ((await balanceOf(db, principal.orgId)) <= 0n) throw fail('insufficient_credits')
+  }
+
+  /**
+   * Sends the form of a file. A caller that leaves ends it, but not after the last byte: the provider has the file then, and only its answer says under which
+   * id.
+   */
+  async #send(account: ProviderAccount, { pieces, days, check }: FileForm, signal: CancelSignal): Promise<SentFile> {
+    signal.throwIfAborted()
+    const boundary = this.#deps.ids.secret('brigade-', 24)
+    const counted = { bytes: 0 }
+    const whole = { is: false }
+    const ends = new AbortController()
+    const onLeft = (): void => {
+      if (!whole.is) ends.abort(signal.reason)
+    }
+    signal.addEventListener('abort', onLeft, { once: true })
+    const body = formOf(boundary, counting(pieces, counted), days, async () => {
+      await check()
+      whole.is = true
+    })
+    try {
+      const made = await account.upload('/files', `multipart/form-data; boundary=${boundary}`, body, ends.signal)
+      return { upstreamId: idIn(made), bytes: counted.bytes }
+    } catch (error) {
+      throw callerError(error, account.provider)
+    } finally {
+      signal.removeEventListener('abort', onLeft)
+    }
+  }
+
+  /** Writes the row of a file. When that fails, nobody could delete the file at the provider later, so it is deleted now. */
+  async #keep(caller: BatchCaller, lines: BatchLines, account: ProviderAccount, sent: SentFile): Promise<object> {
+    const { db, ids, inference, log } = this.#deps
+    const { orgId } = caller.principal
+    try {
+      // The window may be shorter than at the beginning of the upload.
+      const { retentionDays } = await inference.orgRouting(orgId)
+      checkWindow(retentionDays)
+      const id = `file-${ids.secret('', 18)}`
+      await db.exec(insertFiles, JSON.stringify([rowOf(id, caller, lines, sent, this.#now().getTime(), daysOf(retentionDays))]))
+      return await this.get(caller.principal, id)
+    } catch (error) {
+      await account
+        .ask('DELETE', `/files/${sent.upstreamId}`)
+        .catch((failure: unknown) => log.warn('batch_file_not_deleted', { orgId, provider: account.provider.id, error: failure }))
+      throw error
+    }
+  }
+}
+
+/** A form for the provider. `check` runs after the last line, before the end of the form. */
+interface FileForm {
+  readonly pieces: AsyncIterable<Buffer>
+  /** The days for which the provider keeps the file. */
+  readonly days: number
+  check(): Promise<void>
+}
+
+/** A file that the provider has. */
+interface SentFile {
+  readonly upstreamId: string
+  readonly bytes: number
+}
+
+const daysOf = (retentionDays: number): number => Math.min(fileDaysMax, retentionDays)
+
+/** Returns the row of an uploaded file, with the names of its columns. */
+function rowOf(id: string, caller: BatchCaller, lines: BatchLines, { upstreamId, bytes }: SentFile, now: number, days: number): object {
+  const { route, model, byok } = lines.attempt
+  return {
+    ...ownerOf(caller),
+    id,
+    purpose: 'input',
+    bytes,
+    lines: lines.totals.lines,
+    endpoint: lines.kind.endpoint,
+    model: model.id,
+    provider: route.provider.id,
+    upstream_model: route.upstreamModel,
+    byok,
+    upstream_id: upstreamId,
+    hold_uinr: String(lines.totals.holdUinr),
+    line_uinr: String(lines.totals.lineUinr),
+    line_output_tokens: Math.min(lines.totals.lineOutputTokens, 2_147_483_647),
+    price: JSON.parse(lines.priceText),
+    created_at: new Date(now).toISOString(),
+    expires_at: new Date(now + days * dayMs).toISOString(),
   }
 }
 
@@ -228,17 +298,28 @@ function checkPurpose(purpose: string | undefined): void {
     throw fail('bad_request', { message: 'The form needs the field "purpose" with the value batch. Brigade takes files for batches only.' })
 }
 
-/** Writes the form for the provider. Its end is written when every line and the fields of the caller's form are checked. */
-async function* formOf(boundary: string, head: Buffer, rest: AsyncIterable<Line>, lines: BatchLines, check: () => Promise<void>): AsyncGenerator<Buffer> {
+/**
+ * Writes the form for the provider. Its end is written when every line and the fields of the caller's form are checked. The provider deletes the file itself
+ * after `days`, so that no file stays for ever of which Brigade does not know.
+ */
+async function* formOf(boundary: string, lines: AsyncIterable<Buffer>, days: number, check: () => Promise<void>): AsyncGenerator<Buffer> {
   const part = (name: string, more = ''): string => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n`
-  yield Buffer.from(`${part('purpose')}\r\nbatch\r\n${part('file', '; filename="batch.jsonl"')}content-type: application/jsonl\r\n\r\n`)
+  const fields = { purpose: 'batch', 'expires_after[anchor]': 'created_at', 'expires_after[seconds]': String((days * dayMs) / 1000) }
+  const before = Object.entries(fields).map(([name, value]) => `${part(name)}\r\n${value}\r\n`)
+  yield Buffer.from(`${before.join('')}${part('file', '; filename="batch.jsonl"')}content-type: application/jsonl\r\n\r\n`)
+  yield* lines
+  await check()
+  yield Buffer.from(`\r\n--${boundary}--\r\n`)
+}
+
+/** Returns the checked lines as the provider gets them. */
+async function* linesAfter(head: Buffer, rest: AsyncIterable<Line>, lines: BatchLines): AsyncGenerator<Buffer> {
   yield head
   for await (const line of rest) {
     yield newline
     yield lines.add(line)
   }
-  await check()
-  yield Buffer.from(`\n\r\n--${boundary}--\r\n`)
+  yield newline
 }
 
 const newline = Buffer.from('\n')

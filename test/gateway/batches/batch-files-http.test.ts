@@ -11,6 +11,8 @@ import { type FileUpstream, startFileUpstream } from '../../harness/file-upstrea
 
 const dayMs = 24 * 3600_000
 const revive = statement<[id: string]>('test.revive_file', `update batch_files set expires_at = created_at + interval '7 days' where id = $1::text`)
+const refuseRows = statement<[]>('test.refuse_files', `alter table batch_files add constraint refused check (bytes < 0) not valid`)
+const takeRows = statement<[]>('test.take_files', `alter table batch_files drop constraint refused`)
 
 /** Keys of a payment provider that is never called here. They switch billing on. */
 const billingOn = { RAZORPAY_KEY_ID: 'rzp_test_key', RAZORPAY_KEY_SECRET: 'rzp-test-secret' }
@@ -40,11 +42,21 @@ describe('files of batches', () => {
   })
 
   let grants = 0
-  const credit = (orgId: number) => app.gateway.app.operator.credits.give({ orgId, reason: 'grant', amountUinr: uinrFromInr(100), ref: `grant ${++grants}` })
+  const credit = (orgId: number, inr = 100) =>
+    app.gateway.app.operator.credits.give({ orgId, reason: inr > 0 ? 'grant' : 'correction', amountUinr: uinrFromInr(inr), ref: `grant ${++grants}` })
   const clientOf = (apiKey: string) => new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey, maxRetries: 0 })
   const window = async (days: number, userId = app.userId, orgId = app.orgId) => {
     const set = await app.call('PUT', '/me/org/data-retention', { days }, { cookie: await app.signIn(userId, orgId) })
     expect(set.status).toBe(200)
+  }
+  const saveKey = async ({ userId, orgId }: { readonly userId: number; readonly orgId: number }, key: string) => {
+    const saved = await app.call('PUT', '/me/byok/second', { key, always_use: true }, { cookie: await app.signIn(userId, orgId) })
+    expect(saved.status, saved.text).toBe(200)
+  }
+  /** A line as the provider gets it. */
+  const sentLine = (index: number) => {
+    const [line] = linesOf(index + 1, { model: 'gpt-batch-upstream' }).slice(-1)
+    return line
   }
   const upload = (client = openai, lines: readonly object[] = linesOf(1, second)) =>
     client.files.create({ file: new File([jsonl(lines)], 'lines.jsonl'), purpose: 'batch' })
@@ -94,5 +106,54 @@ describe('files of batches', () => {
     expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('data-retention window')])
     await window(7)
     expect((await app.call('GET', `/v1/messages/batches/${batch.id}/results`)).status).toBe(200)
+  })
+
+  test('an upload tells the provider when the file ends', async () => {
+    const file = await upload()
+    const form = [...own.files.values()].at(-1)
+    expect(Object.fromEntries(form ?? [])).toEqual({
+      purpose: 'batch',
+      'expires_after[anchor]': 'created_at',
+      'expires_after[seconds]': String(7 * 86_400),
+      file: `${JSON.stringify(sentLine(0))}\n`,
+    })
+    expect(file.bytes).toBe(form?.get('file')?.length)
+  })
+
+  test('a caller that leaves after the last byte leaves no file at the provider of which Brigade does not know', async () => {
+    const before = own.files.size
+    const left = new AbortController()
+    own.onUpload = async () => {
+      left.abort()
+      // The gateway, in this process, notices that the caller is gone while the provider still works.
+      for (let turn = 0; turn < 5; turn++) await openai.files.list()
+    }
+    const sent = openai.files.create({ file: new File([jsonl(linesOf(1, second))], 'lines.jsonl'), purpose: 'batch' }, { signal: left.signal })
+    await expect(sent).rejects.toThrow()
+    own.onUpload = () => {}
+    await until(() => own.files.size === before + 1)
+    await until(async () => (await openai.files.list({ limit: 100 })).data.length === before + 1)
+  })
+
+  test('a file whose row cannot be written is deleted at the provider', async () => {
+    const before = own.files.size
+    await app.db.exec(refuseRows)
+    await expect(upload()).rejects.toMatchObject({ status: 500 })
+    await app.db.exec(takeRows)
+    expect(own.files.size).toBe(before)
+  })
+
+  test('an organisation without a balance stores nothing in the account of the platform, and with an own key it does', async () => {
+    const poor = await app.otherOrg('Poor Files')
+    await window(7, poor.userId, poor.orgId)
+    // A key is not a trial key any more after the first credit.
+    await credit(poor.orgId)
+    await credit(poor.orgId, -100)
+    const before = own.files.size
+    await expect(upload(clientOf(poor.key))).rejects.toMatchObject({ status: 402, code: 'insufficient_credits' })
+    expect(own.files.size).toBe(before)
+    await saveKey(poor, 'own-key-of-poor')
+    await upload(clientOf(poor.key))
+    expect(own.files.size).toBe(before + 1)
   })
 })
