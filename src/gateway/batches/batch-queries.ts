@@ -75,13 +75,21 @@ export const isFileInUse = statement<[orgId: number, id: string], { inUse: boole
   `select exists (select 1 from batches where org_id = $1::int and input_file_id = $2::text and settled_at is null) as "inUse"`,
 )
 
-export const findExpiredFiles = statement<
-  [now: Date, limit: number],
-  Pick<FileRow, 'id' | 'provider' | 'byok' | 'upstreamId' | 'expiresAt'> & { orgId: number }
->(
+/** An expired file. */
+export type ExpiredFile = Pick<FileRow, 'id' | 'provider' | 'byok' | 'upstreamId' | 'expiresAt'> & { readonly orgId: number }
+
+/** Finds expired files that are due, of each organisation at most as many as of any other. */
+export const findExpiredFiles = statement<[now: Date, ofOrg: number, limit: number], ExpiredFile>(
   'batches.find_expired_files',
   `select id as "id", org_id as "orgId", provider as "provider", byok as "byok", upstream_id as "upstreamId", expires_at as "expiresAt"
-   from batch_files where expires_at < $1::timestamptz order by expires_at limit $2::int`,
+   from (select f.*, row_number() over (partition by f.org_id order by f.expires_at, f.id) as place from batch_files f
+     where f.expires_at <= $1::timestamptz and coalesce(f.retry_at, f.expires_at) <= $1::timestamptz) as due
+   where place <= $2::int order by place, id limit $3::int`,
+)
+
+export const postponeFile = statement<[orgId: number, id: string, until: Date]>(
+  'batches.postpone_file',
+  'update batch_files set retry_at = $3::timestamptz where org_id = $1::int and id = $2::text',
 )
 
 // ---- batches

@@ -8,8 +8,33 @@ import type { Principal } from '../../platform/security/principal.ts'
 import { isDebited } from '../inference/admit-call.ts'
 import { balanceOf } from '../limits/budgets/prepaid.ts'
 import type { Attempt } from '../routing/plan.ts'
-import { fileDaysMax, filesMax, filesMaxBytes, lineMaxBytes, uploadsMax } from './batch-bounds.ts'
-import { deleteFile, type FileRow, findExpiredFiles, findFile, insertFiles, isFileInUse, listFiles, shrinkFiles, sumFiles } from './batch-queries.ts'
+import {
+  deletionRetryMs,
+  fileDaysMax,
+  filesMax,
+  filesMaxBytes,
+  forgottenDays,
+  lineMaxBytes,
+  sweepAskMs,
+  sweepLooksMost,
+  sweepPlaces,
+  sweptMost,
+  sweptOfOrg,
+  uploadsMax,
+} from './batch-bounds.ts'
+import {
+  deleteFile,
+  type ExpiredFile,
+  type FileRow,
+  findExpiredFiles,
+  findFile,
+  insertFiles,
+  isFileInUse,
+  listFiles,
+  postponeFile,
+  shrinkFiles,
+  sumFiles,
+} from './batch-queries.ts'
 import { type BatchesDeps, callerOf, viewerOf } from './batches-deps.ts'
 import { batchKindOf, messagesBatch } from './lines/batch-kind.ts'
 import { type BatchCaller, BatchLines, checkWindow, openaiShape } from './lines/batch-lines.ts'
@@ -19,9 +44,11 @@ import { callerError, ProviderAccount, ProviderRefusedError } from './provider/p
 import { idIn } from './provider/remote-batch.ts'
 
 const dayMs = 24 * 3600_000
-/** The most expired files of one sweep, and the days after which a file is forgotten that its provider does not delete. */
-const expiredMost = 500
-const forgottenDays = 7
+
+/** A file was not asked for, because its account refused another one. */
+class AccountDownError extends Error {
+  override readonly name = 'AccountDownError'
+}
 
 /** Counts the uploads of each organisation in this process. */
 export class UploadPlaces {
@@ -133,20 +160,44 @@ export class BatchFiles {
     return new Date(this.#deps.nowMs())
   }
 
-  /** Deletes the files whose time has ended, at their providers too. */
+  /**
+   * Deletes the files whose time has ended, at their providers too. Each look takes a few files of every organisation, and a file whose deletion failed waits
+   * longer each time, so nobody's failures delay the files of others.
+   */
   async sweep(signal: AbortSignal): Promise<void> {
-    const { db, log, accounts, nowMs } = this.#deps
-    for (const { id, orgId, provider, byok, upstreamId, expiresAt } of await db.many(findExpiredFiles, this.#now(), expiredMost)) {
-      signal.throwIfAborted()
-      const account = await accounts.of({ orgId, provider, byok })
-      try {
-        await account?.ask('DELETE', `/files/${upstreamId}`, undefined, signal)
-      } catch (error) {
-        if (!isGone(error)) log.warn('batch_file_not_deleted', { orgId, provider, error })
-        if (!isGone(error) && nowMs() - expiresAt.getTime() < forgottenDays * dayMs) continue
+    // Accounts that refused or did not answer. Their other files are not asked for in this sweep.
+    const down = new Set<string>()
+    for (let look = 0; look < sweepLooksMost; look++) {
+      const due = await this.#deps.db.many(findExpiredFiles, this.#now(), sweptOfOrg, sweptMost)
+      if (due.length === 0) return
+      const left = due.values()
+      const work = async (): Promise<void> => {
+        for (const file of left) {
+          signal.throwIfAborted()
+          await this.#deleteExpired(file, down, signal)
+        }
       }
-      await db.exec(deleteFile, orgId, id)
+      await Promise.all(Array.from({ length: sweepPlaces }, work))
     }
+  }
+
+  async #deleteExpired({ id, orgId, provider, byok, upstreamId, expiresAt }: ExpiredFile, down: Set<string>, signal: AbortSignal): Promise<void> {
+    const { db, log, accounts, nowMs } = this.#deps
+    const accountKey = `${orgId} ${provider} ${byok}`
+    try {
+      if (down.has(accountKey)) throw new AccountDownError()
+      await (await accounts.of({ orgId, provider, byok }))?.ask('DELETE', `/files/${upstreamId}`, undefined, signal, sweepAskMs)
+    } catch (error) {
+      signal.throwIfAborted()
+      const ageMs = nowMs() - expiresAt.getTime()
+      if (!isGone(error) && ageMs < forgottenDays * dayMs) {
+        if (!down.has(accountKey)) log.warn('batch_file_not_deleted', { orgId, provider, error })
+        if (isOfAccount(error)) down.add(accountKey)
+        await db.exec(postponeFile, orgId, id, new Date(nowMs() + Math.max(deletionRetryMs, ageMs / 2)))
+        return
+      }
+    }
+    await db.exec(deleteFile, orgId, id)
   }
 
   async #upload(stream: BodyStream, caller: BatchCaller, signal: CancelSignal): Promise<object> {
@@ -290,6 +341,9 @@ export const ownerOf = ({ principal, agent }: BatchCaller) => ({
   agent_id: agent.agentId,
   ancestor_ids: agent.ancestorIds,
 })
+
+/** True when no file of the account can be deleted now. */
+const isOfAccount = (error: unknown): boolean => !(error instanceof ProviderRefusedError) || error.status === 401 || error.status === 403
 
 const isGone = (error: unknown): boolean => error instanceof ProviderRefusedError && error.status === 404
 

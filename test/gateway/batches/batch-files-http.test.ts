@@ -13,6 +13,13 @@ const dayMs = 24 * 3600_000
 const revive = statement<[id: string]>('test.revive_file', `update batch_files set expires_at = created_at + interval '7 days' where id = $1::text`)
 const refuseRows = statement<[]>('test.refuse_files', `alter table batch_files add constraint refused check (bytes < 0) not valid`)
 const takeRows = statement<[]>('test.take_files', `alter table batch_files drop constraint refused`)
+/** Writes copies of a file. */
+const multiply = statement<[id: string, count: number]>(
+  'test.multiply_file',
+  `insert into batch_files select (jsonb_populate_record(f, jsonb_build_object('id', f.id || '-' || n, 'upstream_id', f.upstream_id || '-' || n))).*
+   from batch_files f, generate_series(1, $2::int) as n where f.id = $1::text`,
+)
+const filesOf = statement<[orgId: number], { count: number }>('test.files_of', `select count(*)::int as "count" from batch_files where org_id = $1::int`)
 
 /** Keys of a payment provider that is never called here. They switch billing on. */
 const billingOn = { RAZORPAY_KEY_ID: 'rzp_test_key', RAZORPAY_KEY_SECRET: 'rzp-test-secret' }
@@ -155,5 +162,33 @@ describe('files of batches', () => {
     await saveKey(poor, 'own-key-of-poor')
     await upload(clientOf(poor.key))
     expect(own.files.size).toBe(before + 1)
+  })
+
+  test('files that one organisation cannot delete delay no file of another, and are tried again later and less often', async () => {
+    const stuck = await app.otherOrg('Stuck')
+    await window(7, stuck.userId, stuck.orgId)
+    await saveKey(stuck, 'own-key-of-stuck')
+    const { id } = await upload(clientOf(stuck.key))
+    // All of them end before the file of the other organisation.
+    await app.db.exec(multiply, id, 600)
+    await window(2, stuck.userId, stuck.orgId)
+    await upload()
+    own.revoked.add('Bearer own-key-of-stuck')
+    clock.advance(7 * dayMs + 1000)
+    const sweep = async (): Promise<number> => {
+      own.deletes.length = 0
+      await app.gateway.app.jobs.runOnce('batches.sweep')
+      return own.deletes.filter(({ credential }) => credential === 'Bearer own-key-of-stuck').length
+    }
+    const asked = await sweep()
+    expect((await app.db.one(filesOf, app.orgId)).count).toBe(0)
+    expect(asked).toBeGreaterThan(0)
+    expect(asked).toBeLessThan(20)
+    clock.advance(3600_000)
+    expect(await sweep()).toBe(0)
+    own.revoked.clear()
+    clock.advance(3 * dayMs)
+    expect(await sweep()).toBe(601)
+    expect((await app.db.one(filesOf, stuck.orgId)).count).toBe(0)
   })
 })
