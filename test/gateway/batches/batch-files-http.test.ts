@@ -191,4 +191,27 @@ describe('files of batches', () => {
     expect(await sweep()).toBe(601)
     expect((await app.db.one(filesOf, stuck.orgId)).count).toBe(0)
   })
+
+  test.for<[string, () => string | Buffer, number, RegExp]>([
+    ['is too large', () => formWith(`${jsonl(linesOf(8, { ...second, user: 'x'.repeat(500_000) }))}\n`), 413, /BATCH_FILE_MAX_BYTES/],
+    ['ends before its end', () => formWith(jsonl(linesOf(1, second))).slice(0, -20), 400, /not well formed/],
+    ['breaks off before its first line ends', () => formWith(jsonl(linesOf(1, second))).slice(0, 200), 400, /not well formed/],
+    ['has a part without an end', () => `${formWith(jsonl(linesOf(1, second))).slice(0, -6)}\r\nbroken`, 400, /not well formed/],
+    ['has a second file', () => formWith(jsonl(linesOf(1, second))).replace('name="purpose"', 'name="purpose"; filename="x"'), 400, /one file/],
+    ['has much beside its file', () => formWith(jsonl(linesOf(1, second))).replace('\r\nbatch\r\n', `\r\n${'y'.repeat(1_500_000)}\r\n`), 413, /text field/],
+  ])('an upload that %s gets an error that says so, and the provider has no file', async ([, form, status, message]) => {
+    const before = own.files.size
+    const refused = await fetch(`${app.baseUrl}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${app.key}`, 'content-type': 'multipart/form-data; boundary=b0' },
+      body: form(),
+    })
+    const text = await refused.text()
+    expect([refused.status, text], text).toEqual([status, expect.stringMatching(message)])
+    expect(own.files.size).toBe(before)
+  })
 })
+
+/** Returns a form with a file and, after it, the purpose. */
+const formWith = (file: string): string =>
+  `--b0\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n${file}\r\n--b0\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b0--\r\n`
