@@ -14,6 +14,9 @@ export const filesMaxBytes = 10 * 1024 * mib
 export const openBatchesMax = 100
 /** The most uploads of an organisation that one process takes concurrently. */
 export const uploadsMax = 4
+/** The most uploads of the organisations of one founder, and of all, that one process takes concurrently. */
+export const uploadsOfFounderMax = 8
+export const uploadsOfProcessMax = 32
 /** The most days for which a file stays at the provider. The data-retention window of the organisation may be shorter. */
 export const fileDaysMax = 30
 /** The expired files of one organisation, and of all, that one look of the sweep takes, and the looks of one sweep. */

@@ -21,6 +21,8 @@ import {
   sweptMost,
   sweptOfOrg,
   uploadsMax,
+  uploadsOfFounderMax,
+  uploadsOfProcessMax,
 } from './batch-bounds.ts'
 import {
   deleteFile,
@@ -50,26 +52,37 @@ class AccountDownError extends Error {
   override readonly name = 'AccountDownError'
 }
 
-/** Counts the uploads of each organisation in this process. */
+/** Counts the uploads in this process. Each may stand still with a line that has not ended. */
 export class UploadPlaces {
-  readonly #byOrg = new Map<number, number>()
+  readonly #founderOf: (orgId: number) => string
+  readonly #taken = new Map<string, number>()
 
-  /** Runs `work` in a place of the organisation. Throws `places_taken`. */
+  constructor(founderOf: (orgId: number) => string) {
+    this.#founderOf = founderOf
+  }
+
+  /** Runs `work` in a place of the organisation, of its founder and of the process. Throws `places_taken`. */
   async run<T>(orgId: number, work: () => Promise<T>): Promise<T> {
-    const taken = this.#byOrg.get(orgId) ?? 0
-    if (taken >= uploadsMax)
-      throw fail('places_taken', {
-        message: `This organisation already sends ${uploadsMax} batches to this process. Wait for one to end.`,
-        retryAfterSeconds: 5,
-      })
-    this.#byOrg.set(orgId, taken + 1)
+    const bounds = [
+      { name: `org ${orgId}`, most: uploadsMax, who: 'This organisation already sends' },
+      { name: `founder ${this.#founderOf(orgId)}`, most: uploadsOfFounderMax, who: 'The organisations of one founder already send' },
+      { name: 'process', most: uploadsOfProcessMax, who: 'All organisations together already send' },
+    ]
+    for (const { name, most, who } of bounds)
+      if ((this.#taken.get(name) ?? 0) >= most)
+        throw fail('places_taken', { message: `${who} ${most} batches to this process. Wait for one to end.`, retryAfterSeconds: 5 })
+    for (const { name } of bounds) this.#taken.set(name, (this.#taken.get(name) ?? 0) + 1)
     try {
       return await work()
     } finally {
-      const left = (this.#byOrg.get(orgId) ?? 1) - 1
-      if (left > 0) this.#byOrg.set(orgId, left)
-      else this.#byOrg.delete(orgId)
+      for (const { name } of bounds) this.#give(name)
     }
+  }
+
+  #give(name: string): void {
+    const left = (this.#taken.get(name) ?? 1) - 1
+    if (left > 0) this.#taken.set(name, left)
+    else this.#taken.delete(name)
   }
 }
 

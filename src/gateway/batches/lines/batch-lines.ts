@@ -1,6 +1,6 @@
 /**
  * Checks the requests of a batch one by one and writes them as the provider gets them. The first request decides about model and route. Nothing of a request
- * is kept but its custom id and its amounts. Decision 0881 gives the reasons.
+ * is kept but a hash of its custom id and its amounts. Decision 0881 gives the reasons.
  */
 import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
@@ -26,6 +26,7 @@ import { plainUsage } from '../../wire/usage.ts'
 import { customIdMaxChars } from '../batch-bounds.ts'
 import { batchPriceOf, priceText } from '../batch-price.ts'
 import type { BatchKind } from './batch-kind.ts'
+import { CustomIds } from './custom-ids.ts'
 import type { Line } from './line-reader.ts'
 
 /** The caller of a batch. */
@@ -70,7 +71,7 @@ export class BatchLines {
   readonly #linesMax: number
   readonly #caller: BatchCaller
   readonly #deps: BatchLinesDeps
-  readonly #ids = new Set<string>()
+  readonly #ids = new CustomIds()
   #kind: BatchKind | null
   #kindOf: (endpoint: string) => BatchKind
   #modelId = ''
@@ -138,8 +139,7 @@ export class BatchLines {
   #customId(id: unknown): string {
     if (typeof id !== 'string' || id.length > customIdMaxChars || !this.#shape.idShape.test(id))
       throw refused(`"custom_id" must be a text of 1 to ${customIdMaxChars} characters that the format allows.`)
-    if (this.#ids.has(id)) throw refused('Another request of this batch has the same custom_id.')
-    this.#ids.add(id)
+    if (!this.#ids.add(id)) throw refused('Another request of this batch has the same custom_id.')
     return id
   }
 
