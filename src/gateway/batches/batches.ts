@@ -179,7 +179,7 @@ export class Batches {
     const reader = requestElements(bounded(stream.pieces, config.BATCH_FILE_MAX_BYTES), lineMaxBytes)
     const first = await reader.next()
     if (first.done === true) throw fail('bad_request', { message: 'A batch needs at least one request.' })
-    const head = lines.add(first.value)
+    const head = await lines.add(first.value)
     const { attempt } = lines
     const account = new ProviderAccount(attempt.route.provider, attempt.credential, inference.outbound)
     const held = { is: false }
@@ -266,7 +266,7 @@ async function* messagesBody(head: Buffer, rest: AsyncIterable<Line>, lines: Bat
   yield head
   for await (const line of rest) {
     yield comma
-    yield lines.add(line)
+    yield await lines.add(line)
   }
   await admit()
   // Without this end, the provider has no batch.

@@ -227,7 +227,7 @@ export class BatchFiles {
       const reader = linesOf(form.file, lineMaxBytes)
       const first = await reader.next()
       if (first.done === true) throw fail('bad_request', { message: 'The file has no line.' })
-      const head = lines.add(first.value)
+      const head = await lines.add(first.value, signal)
       if (lines.kind === messagesBatch) throw fail('bad_request', { message: 'Line 1: batches of messages go to POST /v1/messages/batches.' })
       await this.#checkPaid(caller, lines.attempt)
       const { route, credential } = lines.attempt
@@ -384,7 +384,7 @@ async function* linesAfter(head: Buffer, rest: AsyncIterable<Line>, lines: Batch
   yield head
   for await (const line of rest) {
     yield newline
-    yield lines.add(line)
+    yield await lines.add(line)
   }
   yield newline
 }

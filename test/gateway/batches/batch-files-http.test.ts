@@ -27,7 +27,16 @@ const billingOn = { RAZORPAY_KEY_ID: 'rzp_test_key', RAZORPAY_KEY_SECRET: 'rzp-t
 const second = { model: 'second-batch' }
 
 describe('files of batches', () => {
-  const clock = movableClock()
+  /** The pauses of this process. A heavy turn ends with one. */
+  let pauses = 0
+  const moved = movableClock()
+  const clock = {
+    ...moved,
+    sleep(ms: number, signal?: AbortSignal) {
+      pauses++
+      return moved.sleep(ms, signal)
+    },
+  }
   let app: TestApp
   let upstream: BatchUpstream
   let own: FileUpstream
@@ -190,6 +199,23 @@ describe('files of batches', () => {
     clock.advance(3 * dayMs)
     expect(await sweep()).toBe(601)
     expect((await app.db.one(filesOf, stuck.orgId)).count).toBe(0)
+  })
+
+  test('a line with many values is checked in a turn of its organisation, and line breaks inside of it become spaces', async () => {
+    const tools = [{ type: 'function', function: { name: 'f', parameters: { enum: Array.from({ length: 12_000 }, (_, index) => index) } } }]
+    const lines = linesOf(8, { ...second, tools })
+    pauses = 0
+    await upload(openai, lines)
+    expect(pauses).toBeGreaterThanOrEqual(lines.length)
+    pauses = 0
+    await upload(openai, linesOf(8, second))
+    expect(pauses).toBeLessThan(8)
+    const broken = JSON.stringify(linesOf(1, second)[0]).replaceAll(',"', ',\r"')
+    const file = await openai.files.create({ file: new File([broken], 'lines.jsonl'), purpose: 'batch' })
+    const sent = [...own.files.values()].at(-1)?.get('file') ?? ''
+    expect(sent).not.toContain('\r')
+    expect(JSON.parse(sent)).toEqual(sentLine(0))
+    expect(file.bytes).toBe(sent.length)
   })
 
   test.for<[string, () => string | Buffer, number, RegExp]>([

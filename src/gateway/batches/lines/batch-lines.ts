@@ -3,6 +3,9 @@
  * is kept but a hash of its custom id and its amounts. Decision 0881 gives the reasons.
  */
 import { fail, GatewayError } from '../../../platform/errors.ts'
+import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
+import type { HeavyTurns } from '../../../platform/loop/heavy-turns.ts'
+import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { isObject } from '../../../platform/values/json.ts'
 import type { RoutePrice } from '../../catalog/model.ts'
@@ -20,8 +23,9 @@ import type { DialectId } from '../../providers/provider.ts'
 import type { OrgRouting } from '../../routing/org-routing.ts'
 import type { Attempt, Plan, ResolveRequest } from '../../routing/plan.ts'
 import { routerOnlyNames } from '../../wire/chat/router-fields.ts'
-import { exactNumbersOf } from '../../wire/json/json-body.ts'
+import { exactNumbersOf, isHeavy } from '../../wire/json/json-body.ts'
 import { topLevelMembers } from '../../wire/json/json-members.ts'
+import { inferenceBounds } from '../../wire/json/json-scan.ts'
 import { plainUsage } from '../../wire/usage.ts'
 import { customIdMaxChars } from '../batch-bounds.ts'
 import { batchPriceOf, priceText } from '../batch-price.ts'
@@ -37,6 +41,7 @@ export interface BatchCaller {
 }
 
 export interface BatchLinesDeps {
+  readonly heavyTurns: Pick<HeavyTurns, 'run'>
   resolve(request: ResolveRequest): Plan
   dialectOf(id: DialectId): Dialect
 }
@@ -50,6 +55,9 @@ export interface BatchTotals {
   lineUinr: bigint
   lineOutputTokens: number
 }
+
+/** The most bytes of light lines that are checked without a turn for other callers. */
+const lightBytesMax = 64 * 1024
 
 /** The two shapes of a request in a batch. */
 export interface LineShape {
@@ -77,6 +85,8 @@ export class BatchLines {
   #modelId = ''
   #attempt: Attempt | null = null
   #plan: Plan | null = null
+  /** The bytes of light lines since other callers had a turn. */
+  #lightBytes = 0
 
   /** `kind` is null when the lines name their endpoint. */
   constructor(
@@ -109,9 +119,16 @@ export class BatchLines {
     return priceText(this.attempt.route.price)
   }
 
-  /** Checks a request. Returns it as the provider gets it. Throws the refusals of a call, with the number of the line. */
-  add(line: Line): Buffer {
+  /** Checks a request, in a turn of its organisation when it is heavy. Returns it as the provider gets it. Call it again when the promise has settled. Rejects with the refusals of a call, with the number of the line. */
+  async add(line: Line, signal?: CancelSignal): Promise<Buffer> {
+    const { bytes } = line
     try {
+      if (isHeavy(bytes, inferenceBounds)) return await this.#deps.heavyTurns.run(this.#caller.principal.orgId, () => this.#add(line), signal)
+      this.#lightBytes += bytes.length
+      if (this.#lightBytes > lightBytesMax) {
+        this.#lightBytes = 0
+        await nextTurn()
+      }
       return this.#add(line)
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
@@ -245,10 +262,15 @@ function isFit({ route, forwarded, byok }: Attempt, { dialect }: BatchKind, isTr
   return byok || !isTrial
 }
 
+const [lineFeed, carriageReturn, space] = [10, 13, 32] as const
+
 /** Line breaks between the members of a body would end its line. JSON has none inside of texts. */
 function oneLine(body: Buffer | string): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  return bytes.includes(10) || bytes.includes(13) ? Buffer.from(bytes.map(byte => (byte === 10 || byte === 13 ? 32 : byte))) : bytes
+  if (!bytes.includes(lineFeed) && !bytes.includes(carriageReturn)) return bytes
+  const line = Buffer.from(bytes)
+  for (const end of [lineFeed, carriageReturn]) for (let at = line.indexOf(end); at !== -1; at = line.indexOf(end, at)) line[at] = space
+  return line
 }
 
 const refused = (message: string): GatewayError => fail('bad_request', { message })
