@@ -235,6 +235,7 @@ create table batch_files (
   price jsonb not null,
   created_at timestamp with time zone not null,
   expires_at timestamp with time zone not null,
+  retry_at timestamp with time zone,
   constraint batch_files_purpose_check CHECK ((purpose = ANY (ARRAY['input'::text, 'output'::text, 'error'::text]))),
   constraint batch_files_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
   constraint batch_files_pkey PRIMARY KEY (id)

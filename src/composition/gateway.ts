@@ -267,7 +267,6 @@ type Services = AllServices & { startBatches(): () => Promise<void> }
 
 function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: OperatorParts): Services {
   const { config, clock, ids, log, db, outbound, inflight, limits, contentLog, agents, memory, catalog, circuits, health } = parts
-  const people = orgServices(parts)
   const byok = createByok(parts)
   const routing = routingServices(parts, byok.providerKeys, byok.customServers)
   const plans = new Plans({ catalog: () => catalog.snapshot, circuits, health, clock })
@@ -304,9 +303,11 @@ function rowServices(parts: AppParts, bindings: readonly Binding[], ofOperator: 
     agentByLabel: (orgId, label) => agents.byLabel(orgId, label),
     orgRouting: orgId => routing.orgRoutings.get(orgId),
   }
+  const batches = batchServices(parts, inference)
+  const people = orgServices(parts, batches.batchFiles)
   return {
     ...people,
-    ...batchServices(parts, inference),
+    ...batches,
     ...createAccess({ ...parts, invitations: people.invitations }),
     ...profileServices(parts),
     ...keyServices(parts),

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { systemClock } from '../../src/platform/clock.ts'
+import { fieldsOf } from './file-upstream.ts'
 
 /** Tokens of one answer. */
 interface Tokens {
@@ -315,11 +316,8 @@ function json(response: ServerResponse, status: number, value: object): void {
   response.end(JSON.stringify(value))
 }
 
-/** Reads a form of two parts. Throws when it is cut. */
+/** Reads the form of a file. Throws when it is cut. */
 function formOf(body: Buffer, type: string): { purpose: string; file: string } {
-  const boundary = /boundary=(\S+)/.exec(type)?.[1] ?? ''
-  const text = body.toString('utf8')
-  if (!text.endsWith(`\r\n--${boundary}--\r\n`)) throw new Error('the form is cut')
-  const parts = text.split(`--${boundary}`).map(part => part.slice(part.indexOf('\r\n\r\n') + 4).replace(/\r\n$/, ''))
-  return { purpose: parts[1] ?? '', file: parts[2] ?? '' }
+  const fields = fieldsOf(body.toString('utf8'), type)
+  return { purpose: fields.get('purpose') ?? '', file: fields.get('file') ?? '' }
 }

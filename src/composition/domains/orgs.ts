@@ -1,4 +1,5 @@
 /** Constructs the services for organisations, members, invitations and workspaces. */
+import type { BatchFiles } from '../../gateway/batches/files.ts'
 import { orgRoutingChanged } from '../../gateway/byok/org-credentials.ts'
 import { countKeysOfWorkspaces } from '../../gateway/keys/active-names.ts'
 import { Accounts } from '../../gateway/orgs/accounts/account.ts'
@@ -10,24 +11,10 @@ import { Workspaces } from '../../gateway/orgs/workspaces/workspaces.ts'
 import { endConnectionsOf } from '../../gateway/tools/oauth/connections/connection-end.ts'
 import type { AppParts } from '../parts.ts'
 
-export function orgServices({
-  db,
-  clock,
-  ids,
-  log,
-  config,
-  controlLog,
-  orgs,
-  orgDisplay,
-  sessions,
-  mail,
-  audit,
-  limits,
-  agents,
-  contentLog,
-  replyCache,
-  baseUrl,
-}: AppParts) {
+export function orgServices(
+  { db, clock, ids, log, config, controlLog, orgs, orgDisplay, sessions, mail, audit, limits, agents, contentLog, replyCache, baseUrl }: AppParts,
+  batchFiles: Pick<BatchFiles, 'shrink'>,
+) {
   const onDecision: InvitationsDeps['onDecision'] = (orgId, actor, act, id) =>
     audit
       .record({ orgId, actor, act, target: `id=${id}`, sourceIp: null, requestId: null }, 'ok')
@@ -55,6 +42,7 @@ export function orgServices({
       onRetention: async (orgId, days) => {
         await contentLog.shrink(orgId, days)
         await replyCache.shrink(orgId, days)
+        await batchFiles.shrink(orgId, days)
       },
     }),
     workspaces: new Workspaces({

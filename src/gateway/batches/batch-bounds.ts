@@ -14,8 +14,22 @@ export const filesMaxBytes = 10 * 1024 * mib
 export const openBatchesMax = 100
 /** The most uploads of an organisation that one process takes concurrently. */
 export const uploadsMax = 4
+/** The most uploads of the organisations of one founder, and of all, that one process takes concurrently. */
+export const uploadsOfFounderMax = 8
+export const uploadsOfProcessMax = 32
 /** The most days for which a file stays at the provider. The data-retention window of the organisation may be shorter. */
 export const fileDaysMax = 30
+/** The expired files of one organisation, and of all, that one look of the sweep takes, and the looks of one sweep. */
+export const sweptOfOrg = 50
+export const sweptMost = 500
+export const sweepLooksMost = 100
+/** How many files a sweep deletes concurrently, and how long it waits for each. */
+export const sweepPlaces = 8
+export const sweepAskMs = 10_000
+/** The shortest wait after a failed deletion. The waits grow with the age of the failure. */
+export const deletionRetryMs = hourMs
+/** The days after which a file is forgotten that its provider does not delete. */
+export const forgottenDays = 7
 /** The days for which an ended batch is listed. */
 export const keptDays = 30
 /** How long the provider may work on a batch. */

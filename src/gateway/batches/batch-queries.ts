@@ -47,16 +47,24 @@ export const sumFiles = statement<[orgId: number], { files: number; bytes: bigin
   `select count(*)::int as "files", coalesce(sum(bytes), 0)::bigint as "bytes" from batch_files where org_id = $1::int`,
 )
 
-export const findFile = statement<[...Viewer, id: string], FileRow>(
+/** A file whose time has ended is gone, also while it waits for its deletion at the provider. */
+export const findFile = statement<[...Viewer, id: string, now: Date], FileRow>(
   'batches.find_file',
-  `select ${fileColumns} from batch_files t where ${isVisible} and t.id = $6::text`,
+  `select ${fileColumns} from batch_files t where ${isVisible} and t.id = $6::text and t.expires_at > $7::timestamptz`,
 )
 
-export const listFiles = statement<[...Viewer, after: string | null, limit: number], FileRow>(
+export const listFiles = statement<[...Viewer, after: string | null, limit: number, now: Date], FileRow>(
   'batches.list_files',
-  `select ${fileColumns} from batch_files t where ${isVisible}
+  `select ${fileColumns} from batch_files t where ${isVisible} and t.expires_at > $8::timestamptz
      and ($6::text is null or (t.created_at, t.id) < (select a.created_at, a.id from batch_files a where a.org_id = $1::int and a.id = $6::text))
    order by t.created_at desc, t.id desc limit $7::int`,
+)
+
+/** Ends files no later than a number of days after they were made. */
+export const shrinkFiles = statement<[orgId: number, days: number]>(
+  'batches.shrink_files',
+  `update batch_files set expires_at = created_at + make_interval(hours => 24 * $2::int)
+   where org_id = $1::int and expires_at > created_at + make_interval(hours => 24 * $2::int)`,
 )
 
 export const deleteFile = statement<[orgId: number, id: string]>('batches.delete_file', 'delete from batch_files where org_id = $1::int and id = $2::text')
@@ -67,13 +75,21 @@ export const isFileInUse = statement<[orgId: number, id: string], { inUse: boole
   `select exists (select 1 from batches where org_id = $1::int and input_file_id = $2::text and settled_at is null) as "inUse"`,
 )
 
-export const findExpiredFiles = statement<
-  [now: Date, limit: number],
-  Pick<FileRow, 'id' | 'provider' | 'byok' | 'upstreamId' | 'expiresAt'> & { orgId: number }
->(
+/** An expired file. */
+export type ExpiredFile = Pick<FileRow, 'id' | 'provider' | 'byok' | 'upstreamId' | 'expiresAt'> & { readonly orgId: number }
+
+/** Finds expired files that are due, of each organisation at most as many as of any other. */
+export const findExpiredFiles = statement<[now: Date, ofOrg: number, limit: number], ExpiredFile>(
   'batches.find_expired_files',
   `select id as "id", org_id as "orgId", provider as "provider", byok as "byok", upstream_id as "upstreamId", expires_at as "expiresAt"
-   from batch_files where expires_at < $1::timestamptz order by expires_at limit $2::int`,
+   from (select f.*, row_number() over (partition by f.org_id order by f.expires_at, f.id) as place from batch_files f
+     where f.expires_at <= $1::timestamptz and coalesce(f.retry_at, f.expires_at) <= $1::timestamptz) as due
+   where place <= $2::int order by place, id limit $3::int`,
+)
+
+export const postponeFile = statement<[orgId: number, id: string, until: Date]>(
+  'batches.postpone_file',
+  'update batch_files set retry_at = $3::timestamptz where org_id = $1::int and id = $2::text',
 )
 
 // ---- batches

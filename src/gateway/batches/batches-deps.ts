@@ -23,6 +23,8 @@ export interface BatchesDeps {
   readonly inference: InferenceDeps
   readonly lasting: LastingHolds<UsageEvent>
   readonly accounts: Accounts
+  /** Returns the founder of an organisation: one person may have several. */
+  readonly founderOf: (orgId: number) => string
   /** The time of the database's clock in Unix milliseconds. */
   readonly nowMs: () => number
 }

@@ -116,6 +116,7 @@ export class Batches {
     const row = await this.#find(call.principal, 'anthropic', id)
     if (row.settledAt === null || row.upstreamId === null)
       throw fail('bad_request', { message: 'This batch has no results yet. Its processing_status is ended when it has.' })
+    checkWindow((await this.#deps.inference.orgRouting(row.orgId)).retentionDays)
     const account = await this.#files.account(row.orgId, row)
     return streamed(account, `/messages/batches/${row.upstreamId}/results`, 'application/x-jsonl', call.signal)
   }
@@ -145,6 +146,7 @@ export class Batches {
    * under its rules. What may have changed since is checked again.
    */
   #attemptOf(file: FileRow, kind: BatchKind, { principal, agent, org }: BatchCaller): Attempt {
+    requireRetention(org)
     if (file.purpose !== 'input') throw fail('bad_request', { message: 'This file is the result of a batch.' })
     if (file.endpoint !== kind.endpoint) throw fail('bad_request', { message: `The lines of this file are for ${file.endpoint}.` })
     if (file.keyId !== principal.keyId || file.agentId !== agent.agentId)
@@ -182,7 +184,7 @@ export class Batches {
     const reader = requestElements(bounded(stream.pieces, config.BATCH_FILE_MAX_BYTES), lineMaxBytes)
     const first = await reader.next()
     if (first.done === true) throw fail('bad_request', { message: 'A batch needs at least one request.' })
-    const head = lines.add(first.value)
+    const head = await lines.add(first.value)
     const { attempt } = lines
     const account = new ProviderAccount(attempt.route.provider, attempt.credential, inference.outbound)
     const held = new HoldUnderWay()
@@ -324,7 +326,7 @@ async function* messagesBody(head: Buffer, rest: AsyncIterable<Line>, lines: Bat
   yield head
   for await (const line of rest) {
     yield comma
-    yield lines.add(line)
+    yield await lines.add(line)
   }
   await admit()
   // Without this end, the provider has no batch.

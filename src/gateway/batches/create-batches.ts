@@ -19,7 +19,7 @@ export interface BatchServices {
 
 /** Constructs the services of batches. `start` begins to ask providers and registers the sweep; the function that it returns stops the asking. */
 export function createBatches(deps: BatchesDeps): BatchServices & { start(jobs: Jobs): () => Promise<void> } {
-  const places = new UploadPlaces()
+  const places = new UploadPlaces(deps.founderOf)
   const batchFiles = new BatchFiles(deps, places)
   const poller = new BatchPoller(deps, new Settlement(deps))
   return {
@@ -30,7 +30,10 @@ export function createBatches(deps: BatchesDeps): BatchServices & { start(jobs: 
         await batchFiles.sweep(signal)
         await deps.db.exec(deleteOldBatches, new Date(deps.nowMs() - keptDays * dayMs), deletedMost)
       })
-      return poller.start()
+      const stopPoller = poller.start()
+      return async () => {
+        await Promise.all([stopPoller(), batchFiles.stop()])
+      }
     },
   }
 }

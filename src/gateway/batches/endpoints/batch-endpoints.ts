@@ -149,7 +149,7 @@ export const batchEndpoints = {
     summary: 'The results of an ended batch of messages, streamed from its provider.',
     input: { path: batchId },
     output: { media: 'application/x-jsonl' },
-    errors: readingErrors,
+    errors: [...readingErrors, 'model_gated'],
     handle: ({ batches }, { path }, call) => batches.results(call, path.batch_id),
   }),
   cancelMessageBatch: row({

@@ -1,8 +1,11 @@
 /**
  * Checks the requests of a batch one by one and writes them as the provider gets them. The first request decides about model and route. Nothing of a request
- * is kept but its custom id and its amounts. Decision 0881 gives the reasons.
+ * is kept but a hash of its custom id and its amounts. Decision 0881 gives the reasons.
  */
 import { fail, GatewayError } from '../../../platform/errors.ts'
+import type { CancelSignal } from '../../../platform/loop/cancellation.ts'
+import type { HeavyTurns } from '../../../platform/loop/heavy-turns.ts'
+import { nextTurn } from '../../../platform/loop/next-turn.ts'
 import type { BearerPrincipal } from '../../../platform/security/principal.ts'
 import { isObject } from '../../../platform/values/json.ts'
 import type { RoutePrice } from '../../catalog/model.ts'
@@ -20,12 +23,14 @@ import type { DialectId } from '../../providers/provider.ts'
 import type { OrgRouting } from '../../routing/org-routing.ts'
 import type { Attempt, Plan, ResolveRequest } from '../../routing/plan.ts'
 import { routerOnlyNames } from '../../wire/chat/router-fields.ts'
-import { exactNumbersOf } from '../../wire/json/json-body.ts'
+import { exactNumbersOf, isHeavy } from '../../wire/json/json-body.ts'
 import { topLevelMembers } from '../../wire/json/json-members.ts'
+import { inferenceBounds } from '../../wire/json/json-scan.ts'
 import { plainUsage } from '../../wire/usage.ts'
 import { customIdMaxChars } from '../batch-bounds.ts'
 import { batchPriceOf, priceText } from '../batch-price.ts'
 import type { BatchKind } from './batch-kind.ts'
+import { CustomIds } from './custom-ids.ts'
 import type { Line } from './line-reader.ts'
 
 /** The caller of a batch. */
@@ -36,6 +41,7 @@ export interface BatchCaller {
 }
 
 export interface BatchLinesDeps {
+  readonly heavyTurns: Pick<HeavyTurns, 'run'>
   resolve(request: ResolveRequest): Plan
   dialectOf(id: DialectId): Dialect
 }
@@ -49,6 +55,9 @@ export interface BatchTotals {
   lineUinr: bigint
   lineOutputTokens: number
 }
+
+/** The most bytes of light lines that are checked without a turn for other callers. */
+const lightBytesMax = 64 * 1024
 
 /** The two shapes of a request in a batch. */
 export interface LineShape {
@@ -70,12 +79,14 @@ export class BatchLines {
   readonly #linesMax: number
   readonly #caller: BatchCaller
   readonly #deps: BatchLinesDeps
-  readonly #ids = new Set<string>()
+  readonly #ids = new CustomIds()
   #kind: BatchKind | null
   #kindOf: (endpoint: string) => BatchKind
   #modelId = ''
   #attempt: Attempt | null = null
   #plan: Plan | null = null
+  /** The bytes of light lines since other callers had a turn. */
+  #lightBytes = 0
 
   /** `kind` is null when the lines name their endpoint. */
   constructor(
@@ -108,9 +119,16 @@ export class BatchLines {
     return priceText(this.attempt.route.price)
   }
 
-  /** Checks a request. Returns it as the provider gets it. Throws the refusals of a call, with the number of the line. */
-  add(line: Line): Buffer {
+  /** Checks a request, in a turn of its organisation when it is heavy. Returns it as the provider gets it. Call it again when the promise has settled. Rejects with the refusals of a call, with the number of the line. */
+  async add(line: Line, signal?: CancelSignal): Promise<Buffer> {
+    const { bytes } = line
     try {
+      if (isHeavy(bytes, inferenceBounds)) return await this.#deps.heavyTurns.run(this.#caller.principal.orgId, () => this.#add(line), signal)
+      this.#lightBytes += bytes.length
+      if (this.#lightBytes > lightBytesMax) {
+        this.#lightBytes = 0
+        await nextTurn()
+      }
       return this.#add(line)
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error
@@ -138,8 +156,7 @@ export class BatchLines {
   #customId(id: unknown): string {
     if (typeof id !== 'string' || id.length > customIdMaxChars || !this.#shape.idShape.test(id))
       throw refused(`"custom_id" must be a text of 1 to ${customIdMaxChars} characters that the format allows.`)
-    if (this.#ids.has(id)) throw refused('Another request of this batch has the same custom_id.')
-    this.#ids.add(id)
+    if (!this.#ids.add(id)) throw refused('Another request of this batch has the same custom_id.')
     return id
   }
 
@@ -241,16 +258,23 @@ export function requireRetention({ retentionDays }: OrgRouting): void {
     })
 }
 
-function isFit({ route, forwarded, byok }: Attempt, { dialect }: BatchKind, isTrial: boolean): boolean {
+function isFit({ route, forwarded, byok, identity }: Attempt, { dialect }: BatchKind, isTrial: boolean): boolean {
+  // Later requests about the batch go to the operator's address with a key, so the first one must too.
+  if (identity !== undefined || route.provider.isOrgPlace === true || route.provider.userGiven === true) return false
   if (route.provider.batches !== true || route.dialect !== dialect || forwarded === true) return false
   // Free calls of a trial are counted one by one.
   return byok || !isTrial
 }
 
+const [lineFeed, carriageReturn, space] = [10, 13, 32] as const
+
 /** Line breaks between the members of a body would end its line. JSON has none inside of texts. */
 function oneLine(body: Buffer | string): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  return bytes.includes(10) || bytes.includes(13) ? Buffer.from(bytes.map(byte => (byte === 10 || byte === 13 ? 32 : byte))) : bytes
+  if (!bytes.includes(lineFeed) && !bytes.includes(carriageReturn)) return bytes
+  const line = Buffer.from(bytes)
+  for (const end of [lineFeed, carriageReturn]) for (let at = line.indexOf(end); at !== -1; at = line.indexOf(end, at)) line[at] = space
+  return line
 }
 
 const refused = (message: string): GatewayError => fail('bad_request', { message })

@@ -25,11 +25,13 @@ export async function formFileOf({ contentType, pieces }: BodyStream): Promise<F
   const fields = new Map<string, string>()
   const ended = deferred<ReadonlyMap<string, string>>()
   const file = deferred<AsyncIterable<Uint8Array>>()
-  const read = { fileBytes: 0 }
+  const read: ReadSoFar = { fileBytes: 0, refusal: null }
   const refuse = (error: unknown): void => {
+    // The first refusal is the cause of everything that follows from it.
+    read.refusal ??= error
     file.reject(error)
     ended.reject(error)
-    parser.destroy()
+    parser.destroy(error instanceof Error ? error : undefined)
   }
   // Both are awaited later, or never when the first of them has failed.
   ended.promise.catch(() => {})
@@ -39,13 +41,15 @@ export async function formFileOf({ contentType, pieces }: BodyStream): Promise<F
     else if (name !== undefined) fields.set(name, value ?? '')
   })
   parser.on('file', (name, stream) => {
+    // Whoever reads the file gets its error. A file that is not read yet has no other listener, and an error without one ends the process.
+    stream.on('error', () => {})
     if (name === 'file') return file.resolve(counted(stream, read))
     stream.resume()
     refuse(fail('bad_request', { message: 'The form has one file, named "file".' }))
   })
   for (const limit of ['partsLimit', 'filesLimit', 'fieldsLimit'] as const)
     parser.on(limit, () => refuse(fail('bad_request', { message: `The form has one file and at most ${fieldsMax} fields.` })))
-  parser.on('error', cause => refuse(fail('bad_request', { message: 'The multipart form is not well formed.', cause })))
+  parser.on('error', cause => refuse(read.refusal ?? malformed(cause)))
   parser.on('close', () => {
     file.reject(fail('bad_request', { message: 'The form has no file named "file".' }))
     ended.resolve(fields)
@@ -64,12 +68,21 @@ function parserOf(contentType: string): busboy.Busboy {
 
 interface ReadSoFar {
   fileBytes: number
+  /** Why the form was refused. Null until then. */
+  refusal: unknown
 }
 
+const malformed = (cause: unknown): Error => fail('bad_request', { message: 'The multipart form is not well formed.', cause })
+
 async function* counted(stream: AsyncIterable<Uint8Array>, read: ReadSoFar): AsyncGenerator<Uint8Array> {
-  for await (const piece of stream) {
-    read.fileBytes += piece.length
-    yield piece
+  try {
+    for await (const piece of stream) {
+      read.fileBytes += piece.length
+      yield piece
+    }
+  } catch (cause) {
+    // The parser ends the file with an error of its own. The refusal says what is wrong.
+    throw read.refusal ?? malformed(cause)
   }
 }
 

@@ -46,9 +46,15 @@ export class ProviderAccount {
   }
 
   /** Sends a request and returns the JSON object of its reply. Throws `ProviderRefusedError`, and the error of the connection. */
-  async ask(method: OutboundRequest['method'], path: string, body?: object, signal?: CancelSignal): Promise<Record<string, unknown>> {
+  async ask(
+    method: OutboundRequest['method'],
+    path: string,
+    body?: object,
+    signal?: CancelSignal,
+    timeoutMs: number = askTimeoutMs,
+  ): Promise<Record<string, unknown>> {
     const json = body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
-    return this.#read(await this.#send({ method, path, signal, timeoutMs: askTimeoutMs, ...json }))
+    return this.#read(await this.#send({ method, path, signal, timeoutMs, ...json }))
   }
 
   /** Sends a body as it is made. An error of `pieces` ends the request, so that the provider gets no whole body, and is thrown. */
