@@ -116,7 +116,7 @@ export class Batches {
     const row = await this.#find(call.principal, 'anthropic', id)
     if (row.settledAt === null || row.upstreamId === null)
       throw fail('bad_request', { message: 'This batch has no results yet. Its processing_status is ended when it has.' })
-    checkWindow((await this.#deps.inference.orgRouting(row.orgId)).retentionDays)
+    requireRetention(await this.#deps.inference.orgRouting(row.orgId))
     const account = await this.#files.account(row.orgId, row)
     return streamed(account, `/messages/batches/${row.upstreamId}/results`, 'application/x-jsonl', call.signal)
   }
@@ -151,7 +151,6 @@ export class Batches {
     if (file.endpoint !== kind.endpoint) throw fail('bad_request', { message: `The lines of this file are for ${file.endpoint}.` })
     if (file.keyId !== principal.keyId || file.agentId !== agent.agentId)
       throw fail('forbidden', { message: 'Another credential uploaded this file, and its lines were checked under the rules of that one. Upload it again.' })
-    requireRetention(org)
     const plan = this.#deps.inference.resolve({
       modelId: file.model,
       kind: kind.kind.modelKind,

@@ -39,7 +39,7 @@ import {
 } from './batch-queries.ts'
 import { type BatchesDeps, callerOf, viewerOf } from './batches-deps.ts'
 import { batchKindOf, messagesBatch } from './lines/batch-kind.ts'
-import { type BatchCaller, BatchLines, checkWindow, openaiShape } from './lines/batch-lines.ts'
+import { type BatchCaller, BatchLines, openaiShape, requireRetention } from './lines/batch-lines.ts'
 import { formFileOf } from './lines/form-file.ts'
 import { type Line, linesOf } from './lines/line-reader.ts'
 import { callerError, ProviderAccount, ProviderRefusedError } from './provider/provider-account.ts'
@@ -282,10 +282,10 @@ export class BatchFiles {
     const { orgId } = caller.principal
     try {
       // The window may be shorter than at the beginning of the upload.
-      const { retentionDays } = await inference.orgRouting(orgId)
-      checkWindow(retentionDays)
+      const org = await inference.orgRouting(orgId)
+      requireRetention(org)
       const id = `file-${ids.secret('', 18)}`
-      await db.exec(insertFiles, JSON.stringify([rowOf(id, caller, lines, sent, this.#now().getTime(), daysOf(retentionDays))]))
+      await db.exec(insertFiles, JSON.stringify([rowOf(id, caller, lines, sent, this.#now().getTime(), daysOf(org.retentionDays))]))
       return await this.get(caller.principal, id)
     } catch (error) {
       await account

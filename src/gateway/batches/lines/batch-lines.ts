@@ -254,7 +254,8 @@ export class BatchLines {
 export function requireRetention({ retentionDays }: OrgRouting): void {
   if (retentionDays === 0)
     throw fail('model_gated', {
-      message: 'A batch stays at its provider for days, and this organisation has no retention window. An owner or admin can set one (PUT /me/org/data-retention).',
+      message:
+        'A batch stays at its provider for days, and this organisation has no retention window. An owner or admin can set one (PUT /me/org/data-retention).',
     })
 }
 
