@@ -1,6 +1,7 @@
 /** Checks every rule of credentials on every charging endpoint and on the token count, with one table. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { bindingsOf, endpointTable } from '../../../src/gateway/http/rows/endpoint-table.ts'
+import { codeIn } from '../../agents/family.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { picture as pictureOf } from '../../harness/pictures.ts'
 import { checkAgainstRow } from '../../harness/row-contract.ts'
@@ -15,6 +16,8 @@ interface Answer {
 /** One endpoint: a model with routes at alpha, beta and indus (India), a model with a route only at alpha, and the body of a call. */
 interface Charging {
   readonly at: string
+  /** The path, when the model is in it. */
+  readonly path?: (model: string) => string
   readonly model: string
   readonly alphaOnly: string
   /** The fields of a JSON body, or of a form when the endpoint takes a file. */
@@ -26,6 +29,10 @@ interface Charging {
 }
 
 const messages = [{ role: 'user', content: 'hello' }]
+const content = { role: 'user', parts: [{ text: 'hello' }] }
+const ofGoogle = (verb: string) => ({ at: `/v1beta/models/{model+}:${verb}`, path: (model: string) => `/v1beta/models/${model}:${verb}` })
+const generated = { model: 'test-model', alphaOnly: 'alpha-only', body: { contents: [content], generationConfig: { maxOutputTokens: 100 } } }
+const embedded = { model: 'row-embed', alphaOnly: 'row-embed-alpha' }
 const ranking = { id: 'r', results: [{ index: 1, relevance_score: 0.5 }], meta: { billed_units: { search_units: 1 } } }
 const moderation = { id: 'm', model: 'x', results: [{ flagged: false, categories: {}, category_scores: {} }] }
 const picture = { data: [{ url: 'https://pictures.example/1.png' }] }
@@ -34,6 +41,10 @@ const rows: readonly Charging[] = [
   { at: '/v1/chat/completions', model: 'test-model', alphaOnly: 'alpha-only', body: { messages, max_tokens: 100 } },
   { at: '/v1/messages', model: 'test-model', alphaOnly: 'alpha-only', body: { messages, max_tokens: 100 } },
   { at: '/v1/responses', model: 'test-model', alphaOnly: 'alpha-only', body: { input: 'hello', max_output_tokens: 100 } },
+  { ...ofGoogle('generateContent'), ...generated },
+  { ...ofGoogle('streamGenerateContent'), ...generated },
+  { ...ofGoogle('embedContent'), ...embedded, body: { content } },
+  { ...ofGoogle('batchEmbedContents'), ...embedded, body: { requests: [{ content }] } },
   { at: '/v1/embeddings', model: 'row-embed', alphaOnly: 'row-embed-alpha', body: { input: 'hello' } },
   { at: '/v1/images/generations', model: 'row-draw', alphaOnly: 'row-draw-alpha', body: { prompt: 'hello' }, reply: picture },
   {
@@ -93,7 +104,10 @@ describe('every endpoint that charges', () => {
   async function call(row: Charging, more: object = {}, token: string | null = app.key, headers: Record<string, string> = {}): Promise<Answer> {
     for (const upstream of [app.alpha, app.beta, app.indus])
       if (row.reply !== undefined) upstream.script(() => ({ body: row.reply, ...(row.replyType ? { headers: { 'content-type': row.replyType } } : {}) }))
-    const body = { model: row.model, ...row.body, ...more }
+    const asked: { readonly model: string } & Readonly<Record<string, unknown>> = { model: row.model, ...row.body, ...more }
+    const { model, ...rest } = asked
+    const path = row.path?.(model) ?? row.at
+    const body = row.path === undefined ? asked : rest
     const sent = { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...headers }
     let init: RequestInit
     if (row.file === undefined) init = { headers: { ...sent, 'content-type': 'application/json' }, body: JSON.stringify(body) }
@@ -103,11 +117,11 @@ describe('every endpoint that charges', () => {
       form.append(row.file.field, new Blob([new Uint8Array(await row.file.bytes())]), 'a.bin')
       init = { headers: sent, body: form }
     }
-    const reply = await fetch(app.baseUrl + row.at, { method: 'POST', ...init })
+    const reply = await fetch(app.baseUrl + path, { method: 'POST', ...init })
     const text = await reply.text()
     const json = reply.headers.get('content-type')?.includes('json') ? JSON.parse(text) : null
-    checkAgainstRow('POST', row.at, reply.status, json)
-    return { status: reply.status, code: json?.error?.code ?? null, headers: reply.headers }
+    checkAgainstRow('POST', path, reply.status, json)
+    return { status: reply.status, code: codeIn(json) ?? null, headers: reply.headers }
   }
   const said = ({ status, code }: Answer) => `${status} ${code}`
 
@@ -125,7 +139,7 @@ describe('every endpoint that charges', () => {
 
       test('serves an owner, an inference key and an agent with the cheapest provider', async () => {
         const inference = await app.newKey({ scope: 'inference' })
-        const agent = await app.newAgent(`agent of ${row.at.replaceAll('/', ' ')}`)
+        const agent = await app.newAgent(`agent of ${row.at.replaceAll(/\W+/g, ' ')}`)
         for (const token of [app.key, inference.key, agent.token]) {
           const answer = await call(row, {}, token)
           expect(said(answer)).toBe('200 null')
@@ -154,7 +168,7 @@ describe('every endpoint that charges', () => {
       })
 
       test('obeys the policies of an agent, even if only the label names it, and refuses the agent after its revocation', async () => {
-        const name = `ruled of ${row.at.replaceAll('/', ' ')}`
+        const name = `ruled of ${row.at.replaceAll(/\W+/g, ' ')}`
         const agent = await app.newAgent(name)
         expect((await app.call('PATCH', `/v1/me/agents/${agent.id}`, { allowed_providers: ['indus'] })).status).toBe(200)
         for (const answer of [await call(row, {}, agent.token), await call(row, {}, app.key, { 'x-br-agent-id': name })])
@@ -188,8 +202,8 @@ describe('every endpoint that charges', () => {
       })
 
       test('uses no keys, agents or settings of another organisation', async () => {
-        const other = await app.otherOrg(`Other ${row.at.replaceAll('/', ' ')}`)
-        const mine = await app.newAgent(`mine ${row.at.replaceAll('/', ' ')}`)
+        const other = await app.otherOrg(`Other ${row.at.replaceAll(/\W+/g, ' ')}`)
+        const mine = await app.newAgent(`mine ${row.at.replaceAll(/\W+/g, ' ')}`)
         await app.call('POST', `/v1/me/agents/${mine.id}/revoke`, {})
         // The id of an agent of this organisation is only a label for another organisation.
         expect(said(await call(row, {}, other.key, { 'x-br-agent-id': String(mine.id) }))).toBe('200 null')
