@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bindingsOf, endpointTable } from '../../../src/gateway/http/rows/endpoint-table.ts'
+import { codeIn } from '../../agents/family.ts'
 import { startApp, type TestApp } from '../../harness/app.ts'
 import { type MovableClock, movableClock } from '../../harness/clock.ts'
 
@@ -74,7 +75,7 @@ describe('sessions', () => {
       const reply = await app.call(methodOf(at), pathOf(at), bodyOf(at), { cookie })
       // Endpoints for OAuth clients use the errors of RFC 6749.
       if (row.clients === 'oauth') expect([reply.status, reply.json.error], at).toEqual([401, 'invalid_client'])
-      else expect([reply.status, reply.json.error.code], at).toEqual([401, 'invalid_api_key'])
+      else expect([reply.status, codeIn(reply.json)], at).toEqual([401, 'invalid_api_key'])
     }
   })
 
