@@ -7,6 +7,13 @@ import type { AppParts } from '../parts.ts'
 export function batchServices(parts: AppParts, inference: InferenceDeps): BatchServices & { startBatches(): () => Promise<void> } {
   const { outbound, limits, catalog, jobs } = parts
   const accounts = new Accounts(outbound, () => catalog.snapshot, inference.orgRouting)
-  const { start, ...services } = createBatches({ ...parts, inference, lasting: limits.lasting, accounts, founderOf: parts.founders.known, nowMs: () => limits.nowMs() })
+  const { start, ...services } = createBatches({
+    ...parts,
+    inference,
+    lasting: limits.lasting,
+    accounts,
+    founderOf: parts.founders.known,
+    nowMs: () => limits.nowMs(),
+  })
   return { ...services, startBatches: () => start(jobs) }
 }

@@ -22,12 +22,14 @@ export class Accounts {
     this.#orgRouting = orgRouting
   }
 
-  /** Returns the account. Null when the provider or its key is gone. */
+  /** Returns the account. Null when the provider or its key is gone, or when the organisation now has something there that is no key for this address. */
   async of({ orgId, provider: id, byok }: AccountRef): Promise<ProviderAccount | null> {
     const provider = this.#catalog().providers.get(id)
     if (provider === undefined) return null
     if (!byok) return provider.configured ? new ProviderAccount(provider, provider.platformKey, this.#outbound) : null
     const saved = (await this.#orgRouting(orgId)).savedKeys.get(id)
+    // A key for a place of the organisation, or the text of credentials, must never go to the operator's address.
+    if (saved?.provider !== undefined || saved?.credentials !== undefined) return null
     return saved === undefined ? null : new ProviderAccount(provider, saved.key, this.#outbound)
   }
 }

@@ -43,10 +43,12 @@ describe('files of batches', () => {
   let openai: OpenAI
   beforeAll(async () => {
     ;[upstream, own] = await Promise.all([startBatchUpstream(), startFileUpstream()])
+    const { port } = new URL(own.url)
     app = await startApp({
       clock,
-      env: { BATCH_POLL_MS: '50', BATCH_FILE_MAX_BYTES: '2500000', ...billingOn, ...batchKeys },
-      operatorFile: () => batchFile(upstream.url, own.url),
+      env: { BATCH_POLL_MS: '50', BATCH_FILE_MAX_BYTES: '2500000', ...billingOn, ...batchKeys, OUTBOUND_ALLOW: `acme.cloud.example:${port}` },
+      operatorFile: () => withPlace(batchFile(upstream.url, own.url), port),
+      lookup: (_hostname, options, callback) => (options.all === true ? callback(null, [{ address: '127.0.0.1', family: 4 }]) : callback(null, '127.0.0.1', 4)),
     })
     await credit(app.orgId)
     openai = clientOf(app.key)
@@ -201,6 +203,15 @@ describe('files of batches', () => {
     expect((await app.db.one(filesOf, stuck.orgId)).count).toBe(0)
   })
 
+  test('a provider at the place of an organisation takes no batch, because later requests would go to the address of the operator', async () => {
+    const cookie = await app.signIn()
+    const saved = await app.call('PUT', '/me/byok/placed', { key: 'own-key-of-place', values: { resource: 'acme' }, always_use: true }, { cookie })
+    expect(saved.status, saved.text).toBe(200)
+    const before = own.files.size
+    await expect(upload(openai, linesOf(1, { model: 'placed-batch' }))).rejects.toMatchObject({ code: 'unsupported_operation' })
+    expect(own.files.size).toBe(before)
+  })
+
   test('a line with many values is checked in a turn of its organisation, and line breaks inside of it become spaces', async () => {
     const tools = [{ type: 'function', function: { name: 'f', parameters: { enum: Array.from({ length: 12_000 }, (_, index) => index) } } }]
     const lines = linesOf(8, { ...second, tools })
@@ -224,7 +235,7 @@ describe('files of batches', () => {
     ['breaks off before its first line ends', () => formWith(jsonl(linesOf(1, second))).slice(0, 200), 400, /not well formed/],
     ['has a part without an end', () => `${formWith(jsonl(linesOf(1, second))).slice(0, -6)}\r\nbroken`, 400, /not well formed/],
     ['has a second file', () => formWith(jsonl(linesOf(1, second))).replace('name="purpose"', 'name="purpose"; filename="x"'), 400, /one file/],
-    ['has much beside its file', () => formWith(jsonl(linesOf(1, second))).replace('\r\nbatch\r\n', `\r\n${'y'.repeat(1_500_000)}\r\n`), 413, /text field/],
+    ['has much beside its file', () => formWith(jsonl(linesOf(1, second))).replace('\r\nbatch\r\n', `\r\n${'y'.repeat(1_500_000)}\r\n`), 400, /beside its file/],
   ])('an upload that %s gets an error that says so, and the provider has no file', async ([, form, status, message]) => {
     const before = own.files.size
     const refused = await fetch(`${app.baseUrl}/v1/files`, {
@@ -237,6 +248,13 @@ describe('files of batches', () => {
     expect(own.files.size).toBe(before)
   })
 })
+
+/** Adds a provider whose address each organisation may fill with a value of its own. */
+function withPlace({ providers, models }: ReturnType<typeof batchFile>, port: string): object {
+  const route = { provider: 'placed', upstream_model: 'placed', input_inr_per_mtok: 10, output_inr_per_mtok: 40, source: 'test', as_of: '2026-01-01' }
+  const placed = { id: 'placed', base_url: `http://{resource}.cloud.example:${port}/v1`, residency: 'global', auth: 'bearer', batches: true }
+  return { providers: [...providers, placed], models: [...models, { id: 'placed-batch', kind: 'chat', context_length: 100_000, routes: [route] }] }
+}
 
 /** Returns a form with a file and, after it, the purpose. */
 const formWith = (file: string): string =>

@@ -256,7 +256,9 @@ export function checkWindow(retentionDays: number): void {
     })
 }
 
-function isFit({ route, forwarded, byok }: Attempt, { dialect }: BatchKind, isTrial: boolean): boolean {
+function isFit({ route, forwarded, byok, identity }: Attempt, { dialect }: BatchKind, isTrial: boolean): boolean {
+  // Later requests about the batch go to the operator's address with a key, so the first one must too.
+  if (identity !== undefined || route.provider.isOrgPlace === true || route.provider.userGiven === true) return false
   if (route.provider.batches !== true || route.dialect !== dialect || forwarded === true) return false
   // Free calls of a trial are counted one by one.
   return byok || !isTrial
