@@ -235,7 +235,12 @@ describe('files of batches', () => {
     ['breaks off before its first line ends', () => formWith(jsonl(linesOf(1, second))).slice(0, 200), 400, /not well formed/],
     ['has a part without an end', () => `${formWith(jsonl(linesOf(1, second))).slice(0, -6)}\r\nbroken`, 400, /not well formed/],
     ['has a second file', () => formWith(jsonl(linesOf(1, second))).replace('name="purpose"', 'name="purpose"; filename="x"'), 400, /one file/],
-    ['has much beside its file', () => formWith(jsonl(linesOf(1, second))).replace('\r\nbatch\r\n', `\r\n${'y'.repeat(1_500_000)}\r\n`), 400, /beside its file/],
+    [
+      'has much beside its file',
+      () => formWith(jsonl(linesOf(1, second))).replace('\r\nbatch\r\n', `\r\n${'y'.repeat(1_500_000)}\r\n`),
+      400,
+      /beside its file/,
+    ],
   ])('an upload that %s gets an error that says so, and the provider has no file', async ([, form, status, message]) => {
     const before = own.files.size
     const refused = await fetch(`${app.baseUrl}/v1/files`, {
