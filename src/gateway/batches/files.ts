@@ -52,7 +52,7 @@ class AccountDownError extends Error {
   override readonly name = 'AccountDownError'
 }
 
-/** Counts the uploads in this process. Each may stand still with a line that has not ended. */
+/** Counts the uploads in this process. Each may wait for the rest of a line for minutes. */
 export class UploadPlaces {
   readonly #founderOf: (orgId: number) => string
   readonly #taken = new Map<string, number>()
