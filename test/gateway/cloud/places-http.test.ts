@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '../../../src/platform/clock.ts'
 import { defaultOperatorFile, startApp, type TestApp } from '../../harness/app.ts'
 import { startUpstream, type UpstreamServer } from '../../harness/upstream-server.ts'
 
@@ -25,8 +24,6 @@ describe('addresses with placeholders', () => {
       ...more,
     })
     app = await startApp({
-      // Every reply takes the same time, so only limits differ.
-      clock: { ...systemClock, monotonicMs: () => 0 },
       operatorFile: urls => {
         const file = defaultOperatorFile(urls)
         const hosted = { base_url: `http://{resource}.cloud.example:${port}/v1`, residency: 'global' }
@@ -41,7 +38,6 @@ describe('addresses with placeholders', () => {
           models: [
             ...file.models,
             ...['whole', 'half', 'hosted', 'native'].map(id => ({ id: `${id}-chat`, kind: 'chat', context_length: 100_000, routes: [route(id)] })),
-            { id: 'two-chat', kind: 'chat', context_length: 100_000, routes: [route('whole'), route('alpha', { input_inr_per_mtok: 20 })] },
           ],
         }
       },
@@ -175,24 +171,6 @@ describe('addresses with placeholders', () => {
     expect((await app.call('POST', '/me/byok/half/test', {}, { cookie })).json).toEqual({ status: 'ok' })
     expect(cloud.requests.at(-1)?.path).toContain('/search-1/acme/v1/')
     await app.call('DELETE', '/me/byok/half', undefined, { cookie })
-  })
-
-  test('the limits of the place of one organisation say nothing about the route of the operator to the other organisations', async () => {
-    const cookie = await app.signIn()
-    cloud.script(() => ({}))
-    expect((await save('whole', { key: 'own-key-three', values: { resource: 'small', project: 'p' }, always_use: true }, cookie)).status).toBe(200)
-    const { key } = await app.otherOrg('Tenant')
-    const chosen = async (): Promise<string | null> => (await chat('two-chat', { optimize: 'throughput' }, key)).headers.get('x-br-provider')
-    const left = (share: number) => ({ headers: { 'x-ratelimit-remaining-requests': String(share), 'x-ratelimit-limit-requests': '100' } })
-    app.alpha.script(() => left(50))
-    cloud.script(({ path }) => (path.startsWith('/p/small/') ? left(0) : left(90)))
-    for (const provider of ['whole', 'alpha']) expect((await chat('two-chat', { provider }, key)).status).toBe(200)
-    expect(await chosen()).toBe('whole')
-    expect((await chat('two-chat', { provider: 'whole' })).status).toBe(200)
-    expect(cloud.requests.at(-1)?.path).toBe('/p/small/v1/chat/completions')
-    expect(await chosen()).toBe('whole')
-    await app.call('DELETE', '/me/byok/whole', undefined, { cookie })
-    app.alpha.reset()
   })
 
   test("a refusal on the operator's credential does not name the operator's account, and one at the own place of an organisation is unchanged", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Circuits } from '../../../src/gateway/routing/circuits/circuit.ts'
-import { dialObserver } from '../../../src/gateway/routing/circuits/observe.ts'
+import { type Dialed, dialObserver } from '../../../src/gateway/routing/circuits/observe.ts'
 import { RouteCircuits } from '../../../src/gateway/routing/circuits/route-circuits.ts'
 import { headroomOf, RouteHealth } from '../../../src/gateway/routing/circuits/route-health.ts'
 import { model, provider, steppedClock, unconfigured } from './world.ts'
@@ -237,4 +237,24 @@ test('HARD-08 organisations of one founder count as one witness, even when the f
   }
   for (const orgId of [1, 2, 1, 2, 9, 8]) expect(await fails(orgId), String(orgId)).toBe(true)
   expect(await fails(3)).toBe(false)
+})
+
+test.each([
+  [true, { headroom: null, latencyMs: null, failureRate: null }],
+  [undefined, { headroom: 0, latencyMs: 20, failureRate: 0.2 }],
+])('dials of the place of an organisation (%s) say nothing about the route of the operator to others', (isOrgPlace, expected) => {
+  const health = new RouteHealth(steppedClock())
+  const unused = (): void => undefined
+  const circuits = { begins: () => true, undecided: unused, success: unused, failure: unused, rateLimited: unused }
+  const observer = dialObserver(circuits, health, { refused: unused, served: unused })
+  const route = { modelId: 'm', provider: { id: 'whole', configured: false, isOrgPlace } }
+  const dialed = { route, byok: true } as unknown as Dialed
+  for (const orgId of [1, 2]) {
+    observer.succeeded(dialed, orgId, 20, { 'x-ratelimit-remaining': '0', 'x-ratelimit-limit': '9' })
+    observer.failed(dialed, orgId)
+    observer.rateLimited(dialed, orgId)
+    observer.calledTools(dialed, orgId, false)
+  }
+  const { headroom, latencyMs, failureRate } = health.of(3).measurements('whole/m')
+  expect({ headroom, latencyMs, failureRate: failureRate === null ? null : expected.failureRate }).toEqual(expected)
 })
