@@ -1,6 +1,6 @@
-import { readIssuers } from '../../gateway/access/identity/issuer-file.ts'
 import type { SigningKeys } from '../../agents/tokens/signing-keys.ts'
 import type { OperatorServices } from '../../composition/edges/operator.ts'
+import { readIssuers } from '../../gateway/access/identity/issuer-file.ts'
 import { checkBatchInvariants } from '../../gateway/batches/create-batches.ts'
 import type { Catalog } from '../../gateway/catalog/catalog.ts'
 import type { Identities } from '../../gateway/cloud/identities.ts'

@@ -105,7 +105,7 @@ const expectRefused = (reply: { status: number; json: { error: { code: string; m
   return reply.json.error.message
 }
 
-describe('CAPI-13 SIGN-IN any OpenID Connect issuer', () => {
+describe('CAPI-13 sign-in at any OpenID Connect issuer', () => {
   test('CAPI-13: the sign-in page shows each issuer with its own name and icon, and the page allows pictures but no script', async () => {
     const { text, headers } = await app.call('GET', '/auth', undefined, { token: null })
     expect(
@@ -199,7 +199,7 @@ describe('CAPI-13 SIGN-IN any OpenID Connect issuer', () => {
   })
 })
 
-describe('CAPI-13 groups', () => {
+describe('CAPI-13 groups give roles and workspaces', () => {
   test('CAPI-13: groups give exactly their roles and workspaces at each sign-in, and a lost group takes them away, with a line for each', async () => {
     const [red, blue, own] = [await newWorkspace('Red'), await newWorkspace('Blue'), await newWorkspace('By hand')]
     const rules = [
@@ -280,7 +280,7 @@ describe('CAPI-13 groups', () => {
   })
 })
 
-describe('CAPI-13 what a strict client checks', () => {
+describe('CAPI-13 what the gateway checks of an issuer', () => {
   test('CAPI-13: a wrong or missing iss, a wrong nonce, audience, issuer or time makes no session; a clock may differ by a minute', async () => {
     for (const change of [(query: URLSearchParams) => query.set('iss', 'http://evil.test'), (query: URLSearchParams) => query.delete('iss')]) {
       acme.comeBack = change

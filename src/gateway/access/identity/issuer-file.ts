@@ -52,7 +52,7 @@ const file = z.strictObject({ issuers: z.array(issuerEntry).max(issuersMax) })
 type IssuerEntry = z.output<typeof issuerEntry>
 
 /** An issuer of the operator's file. */
-export interface IssuerSettings extends Omit<IssuerEntry, 'client_secret_env'> {
+export interface IssuerSettings extends IssuerEntry {
   readonly secret: Secret
 }
 
@@ -67,12 +67,17 @@ export function readIssuers({ SIGN_IN_FILE: path, namedSecret }: Pick<Config, 'S
     const problem = problemOf(entry, issuers.slice(0, index))
     if (problem !== null) throw wrong(`issuers[${index}].${problem}`)
   }
-  return issuers.map(({ client_secret_env: variable, ...entry }, index) => {
+  return issuers.map((entry, index) => {
+    const variable = entry.client_secret_env
     const secret = secretOf(variable, namedSecret, wrong)
     if (secret === null) throw wrong(`issuers[${index}].client_secret_env: neither ${variable} nor ${variable}_FILE is set`)
     return { ...entry, secret }
   })
 }
+
+/** Returns the variables of the environment that may have the secrets of issuers. */
+export const variablesOfIssuers = (issuers: readonly Pick<IssuerSettings, 'client_secret_env'>[]): readonly string[] =>
+  issuers.flatMap(({ client_secret_env: variable }) => [variable, `${variable}_FILE`])
 
 function jsonOf(path: string, wrong: (what: string, cause: unknown) => ConfigError): unknown {
   try {
