@@ -61,6 +61,7 @@ beforeAll(async () => {
       MAKERS_SECRET: makers.clientSecret,
       MEMBERS_MAX: String(membersMax),
       ANON_RPM: '100000',
+      OPERATOR_EMAILS: 'lee@globex.test',
     },
   })
   ownerOfAcme = await app.signIn()
@@ -163,7 +164,9 @@ describe('CAPI-13 sign-in at any OpenID Connect issuer', () => {
       return signInAt(app, 'makers')
     }
     for (const denied of [false, 'false', null, 0]) expectRefused((await at(denied)).reply)
-    expect((await (await at()).call('GET', '/me')).json).toMatchObject({ role: 'member', org: { id: 2 } })
+    // An address that nobody has verified proves no operator.
+    expect((await (await at()).call('GET', '/me')).json).toMatchObject({ role: 'member', org: { id: 2 }, is_operator: false })
+    expect((await (await at(true)).call('GET', '/me')).json.is_operator).toBe(true)
     expectRefused((await atGlobex('lee', { email_verified: undefined })).reply)
   })
 

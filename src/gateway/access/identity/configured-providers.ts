@@ -19,7 +19,7 @@ export interface ProviderDeps {
 const googleSkewSeconds = 30
 /** Maximum number of groups that an issuer may state, and of characters of one. */
 const groupsMax = 2_000
-export const groupCharsMax = 256
+const groupCharsMax = 256
 
 /** Returns the identity providers: Google and GitHub with client id and secret, and the issuers of the operator's file in its order. */
 export function configuredProviders({ config, outbound, clock }: ProviderDeps, issuers: readonly IssuerSettings[]): IdentityProviders {
@@ -84,6 +84,7 @@ function identityOf(entry: IssuerSettings, claims: Claims & { readonly sub: stri
     provider: `oidc ${issuer}`,
     subject: claims.sub,
     verifiedEmail: email,
+    isProven: isTrue(claims['email_verified']),
     name: textClaim(claimOf(claims, entry.claims.name)),
     avatarUrl: textClaim(claims['picture']),
     groups: entry.claims.groups === null ? [] : groupsOf(title, claims, entry.claims.groups),

@@ -13,6 +13,8 @@ export interface SignInSecrets {
 export interface Identified extends ProvenIdentity {
   /** The groups of the person, if the provider is an issuer that states them. */
   readonly groups?: readonly string[]
+  /** False: the provider has not said that it verified the address, and the operator trusts it anyway. Such a sign-in proves no operator. */
+  readonly isProven?: boolean
 }
 
 /** An identity provider that the operator has configured. */

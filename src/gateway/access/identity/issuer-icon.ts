@@ -1,7 +1,7 @@
 /** Pictures of the ways to sign in. They are `data:` URLs that pages show in an `img`, where a picture runs no script and loads nothing. */
 
 /** Largest picture, in characters of its `data:` URL. */
-export const iconCharsMax = 24_000
+const iconCharsMax = 24_000
 
 const drawn = (shapes: string): string =>
   `data:image/svg+xml;base64,${Buffer.from(

@@ -103,7 +103,8 @@ export class SignIn {
       throw fail('bad_request', { message: `This sign-in was begun in another browser, or this one refuses cookies. ${startAgain}` })
     const identity = await this.#identify(provider, query, { state, verifier: underWay.verifier, nonce: underWay.nonce })
     const userId = await this.#arrive(provider, identity, arriving)
-    const session = await this.#deps.signInCompletion.signIn(userId, 'signIn', arriving, cleanEmail(identity.verifiedEmail ?? ''))
+    const proven = identity.isProven === false ? null : cleanEmail(identity.verifiedEmail ?? '')
+    const session = await this.#deps.signInCompletion.signIn(userId, 'signIn', arriving, proven)
     return { returnTo: underWay.returnTo, cookies: [session] }
   }
 
