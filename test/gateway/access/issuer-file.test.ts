@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { readIssuers } from '../../../src/gateway/access/identity/issuer-file.ts'
 import { loadConfig } from '../../../src/platform/config.ts'
@@ -25,6 +26,13 @@ describe('the file of issuers', () => {
     expect(issuer?.icon).toMatch(/^data:image\/svg/)
     expect(JSON.stringify(issuer)).toContain('[secret]')
     expect(readIssuers(loadConfig({}))).toEqual([])
+  })
+
+  test('the file in docs/guides/sign-in.md works as it is written', () => {
+    const page = readFileSync(new URL('../../../docs/guides/sign-in.md', import.meta.url), 'utf8')
+    const path = fileOf(/```json\n([\s\S]*?)```/.exec(page)?.[1] ?? '')
+    const issuers = readIssuers(loadConfig({ SIGN_IN_FILE: path, ACME_CLIENT_SECRET: 's' }))
+    expect(issuers.map(({ id, domains }) => [id, Object.keys(domains)])).toEqual([['acme', ['acme.example', 'contractors.example']]])
   })
 
   test.each([
