@@ -1432,6 +1432,20 @@ CREATE UNIQUE INDEX sessions_id ON public.sessions USING btree (id);
 CREATE INDEX sessions_newest ON public.sessions USING btree (user_id, created_at, id) WHERE (revoked_at IS NULL);
 CREATE INDEX sessions_user ON public.sessions USING btree (user_id, org_id, created_at);
 
+create table sign_in_grants (
+  user_id integer not null,
+  issuer text not null,
+  org_id integer not null,
+  role text,
+  workspace_ids integer[] not null,
+  changed_at timestamp with time zone not null,
+  constraint sign_in_grants_issuer_check CHECK (((length(issuer) >= 1) AND (length(issuer) <= 32))),
+  constraint sign_in_grants_role_check CHECK ((role = ANY (ARRAY['member'::text, 'admin'::text]))),
+  constraint sign_in_grants_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint sign_in_grants_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
+  constraint sign_in_grants_pkey PRIMARY KEY (user_id, issuer, org_id)
+);
+
 create table sign_in_links (
   token_hash bytea not null,
   user_id integer not null,
@@ -1439,6 +1453,18 @@ create table sign_in_links (
   constraint sign_in_links_token_hash_check CHECK ((octet_length(token_hash) = 32)),
   constraint sign_in_links_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
   constraint sign_in_links_pkey PRIMARY KEY (token_hash)
+);
+
+create table sign_in_rules (
+  org_id integer not null,
+  issuer text not null,
+  default_role text not null,
+  groups jsonb not null,
+  changed_at timestamp with time zone not null,
+  constraint sign_in_rules_default_role_check CHECK ((default_role = ANY (ARRAY['member'::text, 'admin'::text]))),
+  constraint sign_in_rules_issuer_check CHECK (((length(issuer) >= 1) AND (length(issuer) <= 32))),
+  constraint sign_in_rules_org_id_fkey FOREIGN KEY (org_id) REFERENCES orgs(id),
+  constraint sign_in_rules_pkey PRIMARY KEY (org_id, issuer)
 );
 
 create table sign_in_states (

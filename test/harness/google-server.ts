@@ -4,7 +4,7 @@ import { OAuth2Server } from 'oauth2-mock-server'
 export interface GooglePerson {
   readonly sub: string
   readonly email?: string
-  readonly email_verified?: boolean | string
+  readonly email_verified?: boolean | string | undefined
   readonly name?: string
   readonly picture?: string
 }
@@ -53,6 +53,9 @@ export async function startGoogle(port = 0): Promise<GoogleServer> {
   server.service.on('beforeTokenSigning', token => {
     Object.assign(token.payload, google.person)
     google.tamper?.(token.payload)
+  })
+  server.service.on('beforeUserinfo', response => {
+    response.body = { ...google.person }
   })
   server.service.on('beforeResponse', response => {
     if (google.refusal === null) return

@@ -31,6 +31,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'access.delete_old_cli_codes': 'sweep of what has run out in all organisations',
   'access.starting_org': 'over all organisations of the person who signs in',
   'orgs.insert_invited_person': 'the operator names an address that some organisation has invited',
+  'orgs.list_sign_in_grant_orgs': 'over all organisations of the person who signs in',
   'orgs.has_membership': 'over all organisations of the person who signs in',
   'byok.find_server_owner': 'the number of a server in the name of its circuit says whose it is',
   'usage.count_model_users': 'counts the organisations that use a model, over all of them, without any of their names',

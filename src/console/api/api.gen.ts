@@ -1201,6 +1201,16 @@ export interface Operations {
     body: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; target_id?: number | string | null; monthly_budget_inr?: number | null; period?: 'ever' | 'month' | 'week' | 'day'; budget_inr?: number | null; warn_percent?: number[]; strict?: boolean }
     reply: { ok: true; budget: { scope: 'org' | 'team' | 'workspace' | 'member' | 'key' | 'agent'; id: string; period: 'ever' | 'month' | 'week' | 'day'; cap_inr: number | null; strict: boolean; spent_inr: number; held_inr: number; in_doubt_inr: number; remaining_inr: number | null; increase_inr?: number; increase_until?: string; state: 'under' | 'warned' | 'blocked'; warn_percent: number[]; resets_at: string | null; name: string } }
   }
+  /** Replaces what sign-ins at an issuer give: the role of who joins by mail domain, and roles and workspaces by group, at each sign-in. */
+  setSignInRules: {
+    path: { provider: string | number }
+    body: { default_role: 'member' | 'admin'; groups?: ({ group: string; role?: 'member' | 'admin' | null; workspace_ids?: number[] })[] }
+    reply: { id: string; name: string; icon: string; domains: string[]; states_groups: boolean; default_role: 'member' | 'admin'; groups: ({ group: string; role: 'member' | 'admin' | null; workspace_ids: number[] })[]; ok: true }
+  }
+  /** The issuers at which people of the mail domains of this organisation sign in, and what such a sign-in gives them. */
+  signInRules: {
+    reply: { issuers: ({ id: string; name: string; icon: string; domains: string[]; states_groups: boolean; default_role: 'member' | 'admin'; groups: ({ group: string; role: 'member' | 'admin' | null; workspace_ids: number[] })[] })[] }
+  }
   /** Ends the session and clears its cookie. */
   signOut: {
     reply: { ok: true; signed_out: true }
@@ -1581,6 +1591,8 @@ export const addresses: Readonly<Record<keyof Operations, string>> = {
   setKeyInactivity: 'PUT /me/org/key-inactivity',
   setMaintenance: 'PUT /me/operator/maintenance/{route}',
   setOrgBudget: 'POST /me/budgets',
+  setSignInRules: 'PUT /me/sign-in-rules/{provider}',
+  signInRules: 'GET /me/sign-in-rules',
   signOut: 'POST /auth/logout',
   starCollection: 'POST /me/collections/star/{slug}',
   streamGenerateContent: 'POST /v1beta/models/{model}:streamGenerateContent',

@@ -10,12 +10,13 @@ import type { Ids } from '../../platform/values/ids.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { Keys } from '../keys/keys.ts'
 import { People } from '../orgs/accounts/people.ts'
+import { type SignInChange, SignInGrants } from '../orgs/joining/sign-in-grants.ts'
+import { SignInRules } from '../orgs/joining/sign-in-rules.ts'
 import type { Invitations } from '../orgs/members/invitations.ts'
 import { CliLogin } from './cli-login.ts'
-import { createGithub } from './identity/github.ts'
-import { createGoogle } from './identity/google.ts'
-import type { IdentityProviders } from './identity/identity-provider.ts'
-import { providerFetch } from './identity/provider-fetch.ts'
+import { claimedFor, claimsOf } from './identity/claimed-domains.ts'
+import { configuredProviders } from './identity/configured-providers.ts'
+import { readIssuers } from './identity/issuer-file.ts'
 import { OwnSessions } from './own-sessions/own-sessions.ts'
 import { InvitationPages } from './pages/invitation-pages.ts'
 import type { OwnPages } from './pages/own-pages.ts'
@@ -51,6 +52,7 @@ export interface Access {
   readonly signInCompletion: SignInCompletion
   readonly invitationPages: InvitationPages
   readonly signIn: SignIn
+  readonly signInRules: SignInRules
   readonly signInLinks: SignInLinks
   readonly cliLogin: CliLogin
   /** The pages from which a browser may send requests with a session. */
@@ -62,7 +64,21 @@ export function createAccess(deps: AccessDeps): Access {
   const { db, clock, ids, log, config, sealer, sessions, audit, keys, invitations, jobs, baseUrl } = deps
   const people = new People({ db, clock })
   const signInCompletion = new SignInCompletion({ db, sessions, audit })
-  const signIn = new SignIn({ db, clock, ids, log, sealer, providers: identityProviders(deps), people, signInCompletion, baseUrl })
+  const issuers = readIssuers(config)
+  const signIn = new SignIn({
+    db,
+    clock,
+    ids,
+    log,
+    sealer,
+    providers: configuredProviders(deps, issuers),
+    people,
+    grants: grantsOf(deps),
+    claimedFor: claimedFor(issuers),
+    signInCompletion,
+    baseUrl,
+  })
+  const signInRules = new SignInRules({ db, clock, claimsOf: claimsOf(issuers) })
   const signInLinks = new SignInLinks({ db, clock, ids, people, signInCompletion, audit, ttlSeconds: config.SIGN_IN_LINK_TTL_S, baseUrl })
   const cliLogin = new CliLogin({ db, clock, ids, keys, audit })
   jobs.every('access.sweep', sweepEveryMs, async () => {
@@ -74,20 +90,23 @@ export function createAccess(deps: AccessDeps): Access {
   const invitationPages = new InvitationPages({ signInCompletion, sessions, invitations, audit, hasConsole: config.CONSOLE })
   const ownPages = { baseUrl, origins: config.CONSOLE_ORIGINS, hasConsole: config.CONSOLE }
   const ownSessions = new OwnSessions({ db, clock, controlLog: deps.controlLog })
-  return { sessions, ownSessions, people, signInCompletion, invitationPages, signIn, signInLinks, cliLogin, ownPages }
+  return { sessions, ownSessions, people, signInCompletion, invitationPages, signIn, signInRules, signInLinks, cliLogin, ownPages }
 }
 
-/** Returns the identity providers that have both a client id and a client secret. */
-function identityProviders({ config, outbound, clock }: AccessDeps): IdentityProviders {
-  const fetch = providerFetch(outbound)
-  const google = credentialsOf(config.GOOGLE_CLIENT_ID, config.GOOGLE_CLIENT_SECRET)
-  const github = credentialsOf(config.GITHUB_CLIENT_ID, config.GITHUB_CLIENT_SECRET)
-  return {
-    google: google === null ? null : createGoogle({ ...google, issuer: config.GOOGLE_ISSUER, fetch, clock }),
-    github: github === null ? null : createGithub({ ...github, siteUrl: config.GITHUB_BASE_URL, apiUrl: config.GITHUB_API_URL, fetch }),
-  }
-}
-
-function credentialsOf(clientId: string | null, secret: { reveal(): string } | null): { clientId: string; clientSecret: string } | null {
-  return clientId === null || secret === null ? null : { clientId, clientSecret: secret.reveal() }
+/** Sign-ins change members by themselves, so the lines of the audit trail name the system. */
+function grantsOf({ db, clock, log, config, controlLog, audit }: AccessDeps): SignInGrants {
+  const lineOf = (change: SignInChange, origin: { readonly sourceIp: string; readonly requestId: string }) => ({
+    ...change,
+    ...origin,
+    actor: 'system' as const,
+  })
+  return new SignInGrants({
+    db,
+    clock,
+    log,
+    controlLog,
+    membersMax: config.MEMBERS_MAX,
+    recordIn: (tx, change, origin) => audit.recordIn(tx, lineOf(change, origin), 'ok'),
+    recordFull: (change, origin) => audit.record(lineOf(change, origin), 'member_cap'),
+  })
 }

@@ -58,7 +58,7 @@ export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: Ke
     {
       what: 'people',
       stored:
-        'Address of mail, name, address of the picture, account at the service of sign-in, how they say they found it; role, capabilities, workspaces; addresses of people who were invited.',
+        'Address of mail, name, address of the picture, account at the service of sign-in, how they say they found it; role, capabilities, workspaces, and which of them a group at the service of sign-in gave; addresses of people who were invited.',
       kept: 'Permanently; a person who is removed from the organisation is marked as removed.',
     },
     {
@@ -86,7 +86,7 @@ export function otherRecords({ auditDays, webhookDays, sessionS, journalMs }: Ke
     {
       what: 'what people typed',
       stored:
-        'Names of the organisation and its workspaces, chains, collections with their texts (public ones are read by everybody), coding profiles with their rules, reasons of requests for more budget.',
+        'Names of the organisation and its workspaces, and of the groups at a service of sign-in that give roles, chains, collections with their texts (public ones are read by everybody), coding profiles with their rules, reasons of requests for more budget.',
       kept: `${untilRemoved} Of collections the earlier versions too. Requests for more budget with their reasons: 30 days after the decision.`,
     },
     { what: 'mail', stored: 'Address, kind of mail, names and figures in it.', kept: '90 days after it was sent or given up.' },

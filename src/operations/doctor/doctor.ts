@@ -1,5 +1,6 @@
 import type { SigningKeys } from '../../agents/tokens/signing-keys.ts'
 import type { OperatorServices } from '../../composition/edges/operator.ts'
+import { readIssuers } from '../../gateway/access/identity/issuer-file.ts'
 import { checkBatchInvariants } from '../../gateway/batches/create-batches.ts'
 import type { Catalog } from '../../gateway/catalog/catalog.ts'
 import type { Identities } from '../../gateway/cloud/identities.ts'
@@ -94,7 +95,7 @@ function signIn({ config }: DoctorDeps): Finding[] {
   const halves = given.filter(({ id, secret }) => (id === null) !== (secret === null))
   const whole = given.filter(({ id, secret }) => id !== null && secret !== null).map(({ name }) => name)
   return [
-    { what: 'sign-in', state: 'ok', detail: [...whole, 'one-time links (brigade admin sign-in)'].join(', ') },
+    { what: 'sign-in', state: 'ok', detail: [...whole, ...readIssuers(config).map(({ id }) => id), 'one-time links (brigade admin sign-in)'].join(', ') },
     ...halves.map(({ name }) => ({
       what: `sign-in with ${name}`,
       state: 'warning' as const,

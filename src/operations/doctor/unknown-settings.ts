@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseEnv } from 'node:util'
+import { readIssuers, variablesOfIssuers } from '../../gateway/access/identity/issuer-file.ts'
 import type { CatalogSnapshot } from '../../gateway/catalog/model.ts'
 import type { Provider } from '../../gateway/providers/provider.ts'
 import { type Config, providerVariableOf, settings, variablesOfProvider } from '../../platform/config.ts'
@@ -24,11 +25,16 @@ const variablesFor = ({ id, keyVariable, address, identity }: Provider): readonl
  * Returns one sentence for each name of the `.env` file that is no setting, with the nearest known name. It never contains a value. The list is empty without
  * a file.
  */
-export function unknownSettings({ ENV_FILE: file }: Pick<Config, 'ENV_FILE'>, { providers }: Pick<CatalogSnapshot, 'providers'>): string[] {
+export function unknownSettings(
+  config: Pick<Config, 'ENV_FILE' | 'SIGN_IN_FILE' | 'namedSecret'>,
+  { providers }: Pick<CatalogSnapshot, 'providers'>,
+): string[] {
+  const { ENV_FILE: file } = config
   if (file === null || !existsSync(file)) return []
   const known = new Set([
     ...Object.entries(settings).flatMap(([name, { kind }]) => (kind === 'secret' ? [name, `${name}_FILE`] : [name])),
     ...[...providers.values()].flatMap(provider => variablesFor(provider)),
+    ...variablesOfIssuers(readIssuers(config)),
   ])
   return Object.keys(parseEnv(readFileSync(file, 'utf8')))
     .filter(name => !known.has(name) && !ofOthers.test(name))

@@ -29,14 +29,14 @@ const keptIn = new Map(
     usage:
       'usage_events usage_events_default usage_days usage_days_by_agent usage_days_by_key usage_days_by_key_model usage_weeks_by_key usage_days_by_caller usage_days_by_member usage_hours_by_caller usage_day_latencies usage_hour_latencies usage_hours usage_anomalies token_counts model_days model_latencies runs run_parts run_days run_ends run_subagents run_subagent_sums refused_calls',
     memory: 'memory_changes memory_intents memory_objects memory_share_members memory_shares memory_usage memory_versions',
-    people: 'users user_identities attributions org_members workspace_members invitations',
+    people: 'users user_identities attributions org_members workspace_members invitations sign_in_grants',
     sessions: 'sessions cli_codes sign_in_links sign_in_states revoked_tokens',
     'audit trail': 'audit_log tool_audit_heads',
     'idempotency keys': 'idempotency_keys',
     'keys, agents and servers':
       'api_keys agents agent_trust agent_trust_audiences custom_endpoints provider_keys memory_stores memory_external_ids tool_servers tool_server_credentials tool_oauth_clients tool_connections tool_oauth_states tool_definitions tool_pins',
     'what people typed':
-      'orgs workspaces chains coding_profiles budgets period_budgets budget_zones budget_requests collections collection_versions collection_slugs collection_stars collection_alerts collection_monitors',
+      'orgs workspaces sign_in_rules chains coding_profiles budgets period_budgets budget_zones budget_requests collections collection_versions collection_slugs collection_stars collection_alerts collection_monitors',
     mail: 'emails',
     webhooks: 'webhook_endpoints webhook_events webhook_deliveries',
     billing: 'billing_accounts billing_addresses ledger payments payment_orders payment_returns invoices invoice_series promo_codes promo_redemptions',

@@ -16,6 +16,7 @@ import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
 import './settings.css'
+import { SignInPanels } from './sign-in-panel.tsx'
 import { text } from './text.ts'
 
 /** The settings of the organisation that have no page of their own. */
@@ -28,6 +29,7 @@ export function SettingsPage() {
         <div className="settings-panels">
           <CurrencyPanel />
           <ZonePanel />
+          <SignInPanels />
         </div>
       ) : (
         <Panel>

@@ -1,5 +1,5 @@
 import { ClientError, ResponseBodyError } from 'openid-client'
-import { fail, type GatewayError } from '../../../platform/errors.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { IdentityProvider } from './identity-provider.ts'
 import { ProviderUnreachableError } from './provider-fetch.ts'
 
@@ -14,6 +14,8 @@ const depthMax = 5
  * operator. Otherwise it is `bad_request`.
  */
 export function identityFailure({ title }: Pick<IdentityProvider, 'title'>, cause: unknown): GatewayError {
+  // The claims of a proper reply are refused with a reason of their own.
+  if (cause instanceof GatewayError) return cause
   const code = oauthErrorOf(cause)
   if (clientErrors.has(code))
     return fail('unavailable', {

@@ -14,13 +14,14 @@ const replyMaxBytes = 512 * 1024
 const bodiless = new Set([101, 204, 205, 304])
 
 /**
- * Makes the `fetch` of openid-client from the gateway's own outbound client. It has limits of time and size and follows no redirects. The returned
- * function throws ProviderUnreachableError.
+ * Makes the `fetch` of openid-client from the gateway's own outbound client. It has limits of time and size and follows no redirects. With
+ * `ownOrigin`, requests to other origins, which only metadata name, pass the URL guard. The returned function throws ProviderUnreachableError.
  */
-export function providerFetch(outbound: Pick<Outbound, 'toProvider'>): CustomFetch {
+export function providerFetch(outbound: Pick<Outbound, 'toProvider' | 'toUserUrl'>, ownOrigin: string | null = null): CustomFetch {
   return async (url, { method, headers, body, signal }) => {
+    const isTrusted = ownOrigin === null || new URL(url).origin === ownOrigin
     try {
-      const reply = await outbound.toProvider({
+      const reply = await outbound[isTrusted ? 'toProvider' : 'toUserUrl']({
         method: method === 'POST' ? 'POST' : 'GET',
         url,
         headers: { 'user-agent': 'brigade', ...headers },

@@ -23,6 +23,7 @@ ul:has(.invitation){gap:1.25rem}
 li.invitation{border-top:1px solid var(--line);padding-top:1rem;display:grid;gap:.75rem;color:var(--quiet)}
 a{color:var(--link)}
 .button,button{display:flex;align-items:center;justify-content:center;width:100%;min-height:2.5rem;padding:.4rem 1rem;font:inherit;font-weight:500;border-radius:.5rem;border:1px solid transparent;background:var(--accent);color:#fff;text-decoration:none;cursor:pointer}
+.button img{margin-right:.6rem;flex:none;object-fit:contain}
 .button:hover,button:hover{filter:brightness(1.06)}
 .button.plain,button.plain{background:var(--card);color:var(--text);border-color:var(--line)}
 .button.plain:hover,button.plain:hover{background:var(--soft);filter:none}
@@ -40,11 +41,11 @@ const styleDigest = createHash('sha256').update(style).digest('base64')
 const mark =
   '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="#3b4fe0"/><path d="M9 10.5h14M9 16h14M9 21.5h8" stroke="#fff" stroke-width="2.6" stroke-linecap="round" fill="none"/></svg>'
 
-/** Headers of a page. `formTargets` are sources to which a form may lead in addition to this gateway. */
-export const pageHeaders = (formTargets = '') =>
+/** Headers of a page. `formTargets` are sources to which a form may lead in addition to this gateway. `pictures` are the sources of pictures. */
+export const pageHeaders = (formTargets = '', pictures = '') =>
   ({
     ...privateHeaders,
-    'content-security-policy': `default-src 'none'; style-src 'sha256-${styleDigest}'; form-action 'self'${formTargets}; frame-ancestors 'none'; base-uri 'none'`,
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${styleDigest}'; ${pictures === '' ? '' : `img-src${pictures}; `}form-action 'self'${formTargets}; frame-ancestors 'none'; base-uri 'none'`,
     'x-content-type-options': 'nosniff',
     // With `no-referrer`, a browser sends `Origin: null` with a form. The gateway would then refuse the form on this page.
     'referrer-policy': 'strict-origin',

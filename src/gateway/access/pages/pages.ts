@@ -3,10 +3,14 @@ import { GatewayError } from '../../../platform/errors.ts'
 import { escapeHtml, page, pageHeaders } from './page-frame.ts'
 
 /** The page with the ways to sign in. */
-export function methodsPage(methods: readonly { name: string; title: string }[], returnTo: string | undefined): Reply {
+export function methodsPage(
+  methods: readonly { readonly name: string; readonly title: string; readonly icon?: string }[],
+  returnTo: string | undefined,
+): Reply {
   const query = returnTo === undefined ? '' : `?${new URLSearchParams({ return_to: returnTo })}`
   const links = methods.map(
-    ({ name, title }) => `<li><a class="button plain" href="${escapeHtml(`/auth/${name}${query}`)}">Continue with ${escapeHtml(title)}</a></li>`,
+    ({ name, title, icon }) =>
+      `<li><a class="button plain" href="${escapeHtml(`/auth/${name}${query}`)}">${pictureOf(icon)}<span>Continue with ${escapeHtml(title)}</span></a></li>`,
   )
   const list =
     links.length === 0
@@ -18,8 +22,13 @@ export function methodsPage(methods: readonly { name: string; title: string }[],
     `${list}<details${links.length === 0 ? ' open' : ''}><summary>You run this gateway</summary>` +
       `<p>${links.length === 0 ? 'No identity provider is configured. ' : ''}This command makes a link that works once:</p>` +
       `<code class="line" tabindex="0">npx brigade admin sign-in --email you@example.com</code><p>Open the link in this browser.${again}</p></details>`,
+    200,
+    pageHeaders('', ' data:'),
   )
 }
+
+/** Returns the picture of a way to sign in. The name beside it says the same, so the picture has no text. */
+const pictureOf = (icon: string | undefined): string => (icon === undefined ? '' : `<img src="${escapeHtml(icon)}" alt="" width="20" height="20">`)
 
 /** The page that asks for a click before a one-time link is used. Programs that scan links in mail and chat open the link but do not send the form. */
 export function linkPage(token: string, email: string): Reply {

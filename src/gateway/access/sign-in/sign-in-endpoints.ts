@@ -24,7 +24,7 @@ const tag = 'sign-in'
 const page = { media: 'text/html' } as const
 const browser = z.object({ accept: z.string().optional(), cookie: z.string().optional(), host: z.string().optional(), 'user-agent': z.string().optional() })
 const browserOnOurPage = browser.extend({ origin: z.string().optional(), 'sec-fetch-site': z.string().optional() })
-const providerPath = z.object({ provider: z.string().describe('google or github') })
+const providerPath = z.object({ provider: z.string().describe('google, github, or the id of an issuer of the operator') })
 const tokenShape = /^[A-Za-z0-9_-]{20,100}$/
 const linkToken = z.string().regex(tokenShape, 'is not a whole sign-in link')
 const portMin = 1024
@@ -99,7 +99,7 @@ export const signInEndpoints = {
     input: { path: providerPath, query: z.record(z.string(), z.string()), headers: browser },
     output: page,
     status: 302,
-    errors: ['not_found', 'provider_not_configured', 'unavailable', 'forbidden', 'database_unavailable'],
+    errors: ['not_found', 'provider_not_configured', 'unavailable', 'forbidden', 'member_cap', 'database_unavailable'],
     handle: ({ signIn, ownPages }, { path, query, headers: { accept, cookie, 'user-agent': userAgent } }, call) =>
       forBrowser(accept, async () => {
         const { returnTo, cookies } = await signIn.finish(path.provider, query, { cookie, userAgent, call })

@@ -3,21 +3,15 @@ import { parseCookie, stringifySetCookie } from 'cookie'
 import { z } from 'zod'
 import type { Clock } from '../../../platform/clock.ts'
 import type { Db } from '../../../platform/db/db.ts'
-import { fail } from '../../../platform/errors.ts'
+import { fail, GatewayError } from '../../../platform/errors.ts'
 import type { Log } from '../../../platform/observe/log.ts'
 import { hashKey, type Sealer } from '../../../platform/security/secrets.ts'
 import { cleanEmail } from '../../../platform/values/email-address.ts'
 import type { Ids } from '../../../platform/values/ids.ts'
-import type { People, ProvenIdentity } from '../../orgs/accounts/people.ts'
+import type { People } from '../../orgs/accounts/people.ts'
+import type { SignInGrants } from '../../orgs/joining/sign-in-grants.ts'
 import { identityFailure, oauthErrorOf } from '../identity/identity-failure.ts'
-import {
-  type IdentityProvider,
-  type IdentityProviders,
-  type ProviderName,
-  providerNameOf,
-  providerNames,
-  type SignInSecrets,
-} from '../identity/identity-provider.ts'
+import type { Identified, IdentityProvider, IdentityProviders, SignInSecrets } from '../identity/identity-provider.ts'
 import type { Arriving, SignInCompletion } from './sign-in-completion.ts'
 import { deleteOldStates, insertState, takeState } from './sign-in-queries.ts'
 
@@ -28,7 +22,10 @@ export interface SignInDeps {
   readonly log: Log
   readonly sealer: Sealer
   readonly providers: IdentityProviders
-  readonly people: People
+  readonly people: Pick<People, 'arrive' | 'recognise' | 'isMember' | 'ensureOrg'>
+  readonly grants: Pick<SignInGrants, 'apply'>
+  /** Returns the organisation for which a mail domain is claimed for an issuer. Undefined for a provider that is no issuer of the operator's file. */
+  claimedFor(provider: string, email: string): { readonly orgId: number | null } | undefined
   readonly signInCompletion: SignInCompletion
   readonly baseUrl: () => string
 }
@@ -71,9 +68,8 @@ export class SignIn {
   }
 
   /** Returns the configured ways to sign in, in a fixed order. */
-  methods(): readonly { name: ProviderName; title: string }[] {
-    const { providers } = this.#deps
-    return providerNames.flatMap(name => (providers[name] === null ? [] : [{ name, title: providers[name].title }]))
+  methods(): readonly Pick<IdentityProvider, 'name' | 'title' | 'icon'>[] {
+    return [...this.#deps.providers.values()].filter(provider => provider !== null)
   }
 
   /** Starts a sign-in and returns the provider's address. Throws `not_found`, `provider_not_configured`, `unavailable`. */
@@ -106,9 +102,24 @@ export class SignIn {
     if (!isSameBrowser(underWay, arriving.cookie))
       throw fail('bad_request', { message: `This sign-in was begun in another browser, or this one refuses cookies. ${startAgain}` })
     const identity = await this.#identify(provider, query, { state, verifier: underWay.verifier, nonce: underWay.nonce })
-    const { userId } = await this.#deps.people.arrive(identity)
-    const session = await this.#deps.signInCompletion.signIn(userId, 'signIn', arriving, cleanEmail(identity.verifiedEmail ?? ''))
+    const userId = await this.#arrive(provider, identity, arriving)
+    const proven = identity.isProven === false ? null : cleanEmail(identity.verifiedEmail ?? '')
+    const session = await this.#deps.signInCompletion.signIn(userId, 'signIn', arriving, proven)
     return { returnTo: underWay.returnTo, cookies: [session] }
+  }
+
+  /** Returns the user of the identity, who is then a member of an organisation. People of a claimed mail domain first join its organisation. */
+  async #arrive({ name }: IdentityProvider, identity: Identified, { call }: Arriving): Promise<number> {
+    const { people, grants, claimedFor } = this.#deps
+    const email = cleanEmail(identity.verifiedEmail ?? '')
+    const claim = email === null ? undefined : claimedFor(name, email)
+    if (email === null || claim === undefined) return (await people.arrive(identity)).userId
+    const { userId } = await people.recognise(identity)
+    const origin = { sourceIp: call.clientIp(), requestId: call.requestId }
+    const affiliation = { issuer: name, email, orgId: claim.orgId, groups: identity.groups ?? [] }
+    await grants.apply(userId, affiliation, origin, () => people.isMember(userId))
+    await people.ensureOrg(userId)
+    return userId
   }
 
   /** Deletes sign-ins that were never finished. Returns their number. */
@@ -117,9 +128,9 @@ export class SignIn {
   }
 
   #provider(text: string): IdentityProvider {
-    const name = providerNameOf(text)
-    if (name === null) throw fail('not_found', { message: `There is no way to sign in of that name. There are: ${providerNames.join(', ')}.` })
-    const provider = this.#deps.providers[name]
+    const { providers } = this.#deps
+    const provider = providers.get(text)
+    if (provider === undefined) throw fail('not_found', { message: `There is no way to sign in of that name. There are: ${[...providers.keys()].join(', ')}.` })
     if (provider === null) throw fail('provider_not_configured')
     return provider
   }
@@ -133,7 +144,7 @@ export class SignIn {
     return underWayShape.parse(JSON.parse(sealer.open(row.sealed, signInOwner(hash))))
   }
 
-  async #identify(provider: IdentityProvider, query: Readonly<Record<string, string>>, secrets: SignInSecrets): Promise<ProvenIdentity> {
+  async #identify(provider: IdentityProvider, query: Readonly<Record<string, string>>, secrets: SignInSecrets): Promise<Identified> {
     if (query['code'] === undefined) throw fail('bad_request', { message: `${provider.title} sent no code. ${startAgain}` })
     const url = new URL(this.#redirectUri(provider))
     for (const [name, value] of Object.entries(query)) url.searchParams.append(name, value)
@@ -142,7 +153,7 @@ export class SignIn {
 
   /** Logs only the code of the failure, never a token or a reply. Throws the error that the person sees. */
   #fail(provider: IdentityProvider, cause: unknown): never {
-    this.#deps.log.warn('sign_in_failed', { provider: provider.name, code: oauthErrorOf(cause) })
+    this.#deps.log.warn('sign_in_failed', { provider: provider.name, code: cause instanceof GatewayError ? 'refused_claims' : oauthErrorOf(cause) })
     throw identityFailure(provider, cause)
   }
 

@@ -49,6 +49,7 @@ import { limitsEndpoints } from '../../limits/endpoints.ts'
 import { budgetRequestEndpoints } from '../../limits/requests/budget-request-endpoints.ts'
 import { operatorEndpoints } from '../../operator/operator-endpoints.ts'
 import { profileEndpoints } from '../../orgs/accounts/profile-endpoints.ts'
+import { signInRuleEndpoints } from '../../orgs/joining/sign-in-rule-endpoints.ts'
 import { memberEndpoints } from '../../orgs/members/member-endpoints.ts'
 import { orgEndpoints } from '../../orgs/org-endpoints.ts'
 import { workspaceEndpoints } from '../../orgs/workspaces/workspace-endpoints.ts'
@@ -93,6 +94,7 @@ export const endpointTable = {
   ...invitationEndpoints,
   ...orgEndpoints,
   ...displayed(memberEndpoints, ['listMembers']),
+  ...signInRuleEndpoints,
   ...displayed(workspaceEndpoints, ['listWorkspaces']),
   ...profileEndpoints,
   ...displayed(keyEndpoints, ['listKeys']),

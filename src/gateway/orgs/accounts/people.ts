@@ -19,7 +19,7 @@ import {
 
 /** A person as an identity provider describes them after a sign-in. */
 export interface ProvenIdentity {
-  /** `google` or `github`. */
+  /** `google`, `github`, or `oidc` with the URL of an issuer of the operator's file. */
   readonly provider: string
   /** The provider's id of the account. A provider never gives the id to another account. */
   readonly subject: string
@@ -53,13 +53,28 @@ export class People {
    */
   arrive(identity: ProvenIdentity): Promise<{ userId: number }> {
     return this.#deps.db.tx(async tx => {
-      const known = await tx.maybe(findIdentity, identity.provider, identity.subject)
-      const userId = known?.userId ?? (await this.#link(tx, identity))
-      const person = await tx.one(lockPerson, userId)
-      if (known === null) await tx.exec(fillProfile, userId, shownName(identity.name), cleanAvatarUrl(identity.avatarUrl))
+      const person = await this.#recognise(tx, identity)
       await this.#settle(tx, { ...person, name: person.name ?? shownName(identity.name) })
-      return { userId }
+      return { userId: person.id }
     })
+  }
+
+  /** Like `arrive`, but makes no organisation: the caller decides first which one the person joins, and then calls `ensureOrg`. */
+  recognise(identity: ProvenIdentity): Promise<{ userId: number }> {
+    return this.#deps.db.tx(async tx => ({ userId: (await this.#recognise(tx, identity)).id }))
+  }
+
+  /** Returns whether the person is a member of any organisation. */
+  async isMember(userId: number): Promise<boolean> {
+    return (await this.#deps.db.maybe(hasMembership, userId)) !== null
+  }
+
+  async #recognise(tx: Tx, identity: ProvenIdentity): Promise<PersonRow> {
+    const known = await tx.maybe(findIdentity, identity.provider, identity.subject)
+    const userId = known?.userId ?? (await this.#link(tx, identity))
+    const person = await tx.one(lockPerson, userId)
+    if (known === null) await tx.exec(fillProfile, userId, shownName(identity.name), cleanAvatarUrl(identity.avatarUrl))
+    return person
   }
 
   /** Gives a person without any membership a personal organisation. */

@@ -82,6 +82,12 @@ export const leaveShares = statement<[orgId: number, userId: number]>(
   `delete from memory_share_members where org_id = $1::int and user_id = $2::int`,
 )
 
+/** Deletes what sign-ins gave the person here because of groups. */
+export const forgetGrants = statement<[orgId: number, userId: number]>(
+  'orgs.forget_sign_in_grants',
+  `delete from sign_in_grants where org_id = $1::int and user_id = $2::int`,
+)
+
 /** Revokes the person's keys. Rows are locked in the order of their ids, as in every statement that changes several keys. */
 export const endKeys = statement<[orgId: number, userId: number, now: Date], { id: number; prefix: string; tier: string; scope: string }>(
   'orgs.end_keys',

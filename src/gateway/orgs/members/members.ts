@@ -16,6 +16,7 @@ import {
   endSessions,
   findMember,
   findMembership,
+  forgetGrants,
   type ListedMemberRow,
   leaveShares,
   leaveWorkspaces,
@@ -110,8 +111,8 @@ export class Members {
       const before = await tx.maybe(findMembership, orgId, userId)
       if (before === null) throw noMember()
       if (before.role === 'owner' && params.role !== undefined && params.role !== 'owner') await keepAnOwner(tx, orgId)
-      await tx.exec(updateMember, orgId, userId, params.role ?? null, params.capabilities ?? null)
-      if (params.role !== undefined) await tx.exec(withdrawMadeBy, orgId, userId, beyondInviting[params.role], now)
+      if (params.capabilities !== undefined) await tx.exec(updateMember, orgId, userId, null, params.capabilities)
+      if (params.role !== undefined) await setRoleIn(tx, orgId, userId, params.role, now)
       return { value: await tx.one(findMember, orgId, userId), news: [memberChanged(orgId, userId)] }
     })
   }
@@ -137,6 +138,7 @@ export class Members {
       }
       await tx.exec(leaveWorkspaces, orgId, userId)
       await tx.exec(leaveShares, orgId, userId)
+      await tx.exec(forgetGrants, orgId, userId)
       await tx.exec(withdrawMadeBy, orgId, userId, beyondInviting.member, now)
       await tx.exec(endSessions, orgId, userId, now)
       const keys = await endKeysOf(tx, ids, orgId, userId, now)
@@ -156,6 +158,12 @@ export async function lockedOrg(tx: Tx, actor: SessionPrincipal): Promise<{ acto
   const found = await tx.maybe(findMembership, actor.orgId, actor.userId)
   if (found === null) throw fail('forbidden', { message: 'You are no member of this organisation any more.' })
   return { ...org, actorRole: found.role }
+}
+
+/** Sets the role of a member, and withdraws the open invitations that the person could no longer make. The caller has locked the organisation. */
+export async function setRoleIn(tx: Tx, orgId: number, userId: number, role: Role, now: Date): Promise<void> {
+  await tx.exec(updateMember, orgId, userId, role, null)
+  await tx.exec(withdrawMadeBy, orgId, userId, beyondInviting[role], now)
 }
 
 async function keepAnOwner(tx: Tx, orgId: number): Promise<void> {
