@@ -50,5 +50,12 @@ export const navigation: readonly NavGroup[] = [
       { to: '/settings', label: 'Settings', icon: 'settings', letter: 's', role: 'admin' },
     ],
   },
+  {
+    title: 'Models',
+    entries: [
+      { to: '/providers', label: 'Providers', icon: 'link', letter: 'v' },
+      { to: '/routing', label: 'Routing', icon: 'split', letter: 'f' },
+    ],
+  },
   { title: 'Operator', entries: [{ to: '/health', label: 'Health', icon: 'shield', letter: 'h', isForOperators: true }] },
 ]

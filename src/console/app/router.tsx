@@ -10,6 +10,9 @@ import { membersRoute } from '../pages/members/route.ts'
 import { memoryRoute } from '../pages/memory/route.ts'
 import { overviewRoute } from '../pages/overview/route.ts'
 import { playgroundRoute } from '../pages/playground/route.ts'
+import { providersRoute } from '../pages/providers/route.ts'
+import { chainRoute } from '../pages/routing/chain/route.ts'
+import { routingRoute } from '../pages/routing/route.ts'
 import { runsRoute } from '../pages/runs/route.ts'
 import { runRoute } from '../pages/runs/run/route.ts'
 import { settingsRoute } from '../pages/settings/route.ts'
@@ -35,6 +38,9 @@ const routeTree = rootRoute.addChildren([
   workspacesRoute,
   toolsRoute,
   toolServerRoute,
+  providersRoute,
+  routingRoute,
+  chainRoute,
   settingsRoute,
   healthRoute,
   playgroundRoute,
