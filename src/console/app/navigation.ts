@@ -55,6 +55,7 @@ export const navigation: readonly NavGroup[] = [
     entries: [
       { to: '/providers', label: 'Providers', icon: 'link', letter: 'v' },
       { to: '/routing', label: 'Routing', icon: 'split', letter: 'f' },
+      { to: '/servers', label: 'Own servers', icon: 'terminal', letter: 'x' },
     ],
   },
   { title: 'Operator', entries: [{ to: '/health', label: 'Health', icon: 'shield', letter: 'h', isForOperators: true }] },

@@ -15,6 +15,7 @@ import { chainRoute } from '../pages/routing/chain/route.ts'
 import { routingRoute } from '../pages/routing/route.ts'
 import { runsRoute } from '../pages/runs/route.ts'
 import { runRoute } from '../pages/runs/run/route.ts'
+import { serversRoute } from '../pages/servers/route.ts'
 import { settingsRoute } from '../pages/settings/route.ts'
 import { startRoute } from '../pages/start/route.ts'
 import { toolsRoute } from '../pages/tools/route.ts'
@@ -41,6 +42,7 @@ const routeTree = rootRoute.addChildren([
   providersRoute,
   routingRoute,
   chainRoute,
+  serversRoute,
   settingsRoute,
   healthRoute,
   playgroundRoute,

@@ -51,6 +51,9 @@ async function found(typed: string, fits: (model: Model) => boolean): Promise<Co
 /** Finds models that have a chain of their own. A virtual model has none, because it chooses among others. */
 export const findChainModels = (typed: string): Promise<ComboOption[]> => found(typed, ({ kind }) => kind !== 'virtual')
 
+/** Finds chat models, without those that choose among others. */
+export const findChatModels = (typed: string): Promise<ComboOption[]> => found(typed, ({ kind }) => kind === 'chat')
+
 /** Finds models that a call or a step may name. A step leads to models of the kind of its chain, and a preset chooses among chat models. */
 export async function findModels(typed: string, kind?: ModelKind): Promise<ComboOption[]> {
   const options = await found(typed, model => kind === undefined || model.kind === kind || (kind === 'chat' && model.kind === 'virtual'))

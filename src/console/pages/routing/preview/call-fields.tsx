@@ -30,7 +30,7 @@ export function CallFields({ model, kind, value, onChange, isChain = false }: Ca
           onChange={event => set({ message: event.target.value })}
         />
       )}
-      <div className="form-columns">
+      <div className="form-pair">
         {!isChain && (
           <SelectField label={text.order} value={value.order} onChange={event => set({ order: event.target.value as Order })}>
             {orders.map(order => (
@@ -56,7 +56,7 @@ export function CallFields({ model, kind, value, onChange, isChain = false }: Ca
         )}
       </div>
       {hasMessages(kind) && (
-        <div className="form-columns">
+        <div className="form-pair">
           <Check label={text.tools} isChecked={value.hasTools} onChange={hasTools => set({ hasTools })} />
           <Check label={text.picture} isChecked={value.hasPicture} onChange={hasPicture => set({ hasPicture })} />
         </div>
