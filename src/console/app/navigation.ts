@@ -53,6 +53,7 @@ export const navigation: readonly NavGroup[] = [
   {
     title: 'Models',
     entries: [
+      { to: '/models', label: 'Models', icon: 'model', letter: 'd' },
       { to: '/providers', label: 'Providers', icon: 'link', letter: 'v' },
       { to: '/routing', label: 'Routing', icon: 'split', letter: 'f' },
       { to: '/servers', label: 'Own servers', icon: 'terminal', letter: 'x' },

@@ -8,6 +8,7 @@ import { healthRoute } from '../pages/health/route.ts'
 import { keysRoute } from '../pages/keys/route.ts'
 import { membersRoute } from '../pages/members/route.ts'
 import { memoryRoute } from '../pages/memory/route.ts'
+import { modelsRoute } from '../pages/models/route.ts'
 import { overviewRoute } from '../pages/overview/route.ts'
 import { playgroundRoute } from '../pages/playground/route.ts'
 import { providersRoute } from '../pages/providers/route.ts'
@@ -39,6 +40,7 @@ const routeTree = rootRoute.addChildren([
   workspacesRoute,
   toolsRoute,
   toolServerRoute,
+  modelsRoute,
   providersRoute,
   routingRoute,
   chainRoute,

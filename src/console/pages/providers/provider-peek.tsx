@@ -103,9 +103,25 @@ function KnownProvider({ row, isOwner, owners, onReplace, onClose }: ProviderPee
 function OwnKeyFacts({ row, own }: { readonly row: ProviderRow; readonly own: OwnKey }) {
   const facts: readonly (readonly [string, ReactNode])[] = [
     [text.mask, <code key="mask">{own.mask}</code>],
-    [text.label, own.label ?? <span key="label" className="quiet">{text.noLabel}</span>],
+    [
+      text.label,
+      own.label ?? (
+        <span key="label" className="quiet">
+          {text.noLabel}
+        </span>
+      ),
+    ],
     [text.found, text.models(own.models)],
-    [text.accepted, own.verified ? <Time key="at" at={own.verified_at} /> : <span key="none" className="quiet">{text.unverified}</span>],
+    [
+      text.accepted,
+      own.verified ? (
+        <Time key="at" at={own.verified_at} />
+      ) : (
+        <span key="none" className="quiet">
+          {text.unverified}
+        </span>
+      ),
+    ],
     [text.created, <DateOnly key="created" at={own.created_at} />],
     ...Object.entries(own.values ?? {}).map(([name, value]) => [formText.values[name] ?? name, <code key={name}>{value}</code>] as const),
   ]
