@@ -56,6 +56,7 @@ export const navigation: readonly NavGroup[] = [
       { to: '/models', label: 'Models', icon: 'model', letter: 'd' },
       { to: '/providers', label: 'Providers', icon: 'link', letter: 'v' },
       { to: '/routing', label: 'Routing', icon: 'split', letter: 'f' },
+      { to: '/collections', label: 'Collections', icon: 'folder', letter: 'l' },
       { to: '/servers', label: 'Own servers', icon: 'terminal', letter: 'x' },
     ],
   },

@@ -3,6 +3,8 @@ import { agentRoute } from '../pages/agents/agent/route.ts'
 import { agentsRoute } from '../pages/agents/route.ts'
 import { budgetsRoute } from '../pages/budgets/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
+import { collectionRoute } from '../pages/collections/one/route.ts'
+import { collectionsRoute } from '../pages/collections/route.ts'
 import { galleryRoute } from '../pages/gallery/route.ts'
 import { healthRoute } from '../pages/health/route.ts'
 import { keysRoute } from '../pages/keys/route.ts'
@@ -45,6 +47,8 @@ const routeTree = rootRoute.addChildren([
   routingRoute,
   chainRoute,
   serversRoute,
+  collectionsRoute,
+  collectionRoute,
   settingsRoute,
   healthRoute,
   playgroundRoute,

@@ -4,7 +4,6 @@ import { apiQuery } from '../../api/queries.ts'
 import { Code } from '../../ui/data/code.tsx'
 import { Facts } from '../../ui/data/facts.tsx'
 import { Status } from '../../ui/data/status.tsx'
-import { type Column, Table } from '../../ui/data/table.tsx'
 import { count, percent, shortMoney } from '../../ui/format/numbers.ts'
 import { LinkButton } from '../../ui/forms/button.tsx'
 import { Loaded } from '../../ui/layout/panel.tsx'
@@ -124,38 +123,35 @@ function ModelFacts({ model }: { readonly model: Model }) {
 }
 
 function Routes({ model: { routes }, ownKeys }: { readonly model: Model; readonly ownKeys: ReadonlySet<string> }) {
-  const columns: readonly Column<Route>[] = [
-    { key: 'provider', head: text.provider, isName: true, cell: ({ provider }) => <code>{provider}</code> },
-    {
-      key: 'price',
-      head: text.routePrice,
-      align: 'end',
-      cell: ({ inputINRPerMtok: input, outputINRPerMtok: output }) => (
-        <span className="tabular nowrap">{input === 0 && output === 0 ? text.free : `${shortMoney(input)} / ${shortMoney(output)}`}</span>
-      ),
-    },
-    {
-      key: 'state',
-      head: text.state,
-      cell: one => {
-        const { tone, icon, name, means } = routeState(one, ownKeys)
-        return (
-          <Status tone={tone} icon={icon} title={means}>
-            {name}
-          </Status>
-        )
-      },
-    },
-  ]
   return (
     <Section title={text.routes}>
       {routes.length === 0 ? (
         <p className="quiet">{text.noRoutes}</p>
       ) : (
-        <Table label={text.routes} columns={columns} rows={routes} rowKey={({ provider, model = '' }) => `${provider}/${model}`} isCompact />
+        <ul className="model-routes">
+          {routes.map(one => (
+            <li key={`${one.provider}/${one.model ?? ''}`}>
+              <code>{one.provider}</code>
+              <span className="quiet tabular nowrap">{routePrice(one)}</span>
+              <RouteStatus route={one} ownKeys={ownKeys} />
+            </li>
+          ))}
+        </ul>
       )}
       {routes.length > 0 && <p className="quiet">{text.routesAbout}</p>}
     </Section>
+  )
+}
+
+const routePrice = ({ inputINRPerMtok: input, outputINRPerMtok: output }: Route): string =>
+  input === 0 && output === 0 ? text.free : `${shortMoney(input)} / ${shortMoney(output)}`
+
+function RouteStatus({ route, ownKeys }: { readonly route: Route; readonly ownKeys: ReadonlySet<string> }) {
+  const { tone, icon, name, means } = routeState(route, ownKeys)
+  return (
+    <Status tone={tone} icon={icon} title={means}>
+      {name}
+    </Status>
   )
 }
 

@@ -117,7 +117,7 @@ export function stateOf({ own, isConfigured, isUntried }: ProviderRow): {
   readonly name: string
   readonly means: string
 } {
-  if (own !== null && own.always_use) return { tone: 'good', icon: 'key', name: 'Your key first', means: 'Calls use the key of your organisation first.' }
+  if (own?.always_use === true) return { tone: 'good', icon: 'key', name: 'Your key first', means: 'Calls use the key of your organisation first.' }
   if (isConfigured) return { tone: 'good', icon: 'good', name: 'Ready', means: 'The gateway calls it for everybody.' }
   if (own !== null) return { tone: 'good', icon: 'key', name: 'Your key', means: 'Calls use the key of your organisation.' }
   if (isUntried) return { tone: 'quiet', icon: 'info', name: 'Untried', means: text.untried }
