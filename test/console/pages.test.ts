@@ -89,7 +89,7 @@ async function makeRouting(app: TestApp, own: OwnServer): Promise<number> {
   }
   app.indus.script(() => ({ body: { data: [{ id: 'sarvam-m' }, { id: 'sarvam-large' }] } }))
   await made('PUT', '/me/byok/indus', { key: 'indus-0123456789-TAIL', label: 'Team of Pune', always_use: true })
-  app.indus.script([])
+  app.indus.reset()
   own.behave(null)
   await made('POST', '/me/endpoints', { name: 'Pune cluster', model: 'gpt-5-mini', base_url: own.url, upstream_model: 'own-model', residency: 'india' })
   const steps = [{ model: 'claude-sonnet-4.5', provider: 'alpha' }, 'gpt-5-mini', { model: 'gpt-5-mini', provider: 'byoe:pune-cluster' }]

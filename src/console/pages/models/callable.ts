@@ -17,7 +17,7 @@ export interface Callable {
 
 const ready = (name: string, icon: IconName, means: string): Callable => ({ isReady: true, tone: 'good', icon, name, means, needsKey: false })
 
-/** Returns how a route stands: whether a call can take it, and on whose key. */
+/** Returns the state of a route: whether a call can take it, and on whose key. */
 export function routeState({ available, maintenance, byok_only: isOwnOnly, configured, provider }: Route, ownKeys: ReadonlySet<string>): Callable {
   const hasOwn = ownKeys.has(provider)
   if (!hasOwn && (isOwnOnly || !configured))

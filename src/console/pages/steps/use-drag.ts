@@ -36,7 +36,7 @@ function pitchOf({ from, rows }: Drag): number {
 
 /**
  * Lets a person drag the rows of a list by a handle, with a mouse, a pen or a finger. The list changes when the pointer is released, and not before, so that a
- * handle keeps the pointer. Escape gives it up.
+ * handle keeps the pointer. Escape gives it up. Decision 0888 says why.
  */
 export function useDrag(list: RefObject<HTMLElement | null>, onMove: (from: number, to: number) => void) {
   const [drag, setDrag] = useState<Drag | null>(null)

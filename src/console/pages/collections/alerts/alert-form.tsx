@@ -14,7 +14,7 @@ type AlertBody = CallOptions<'createAlert'>['body']
 
 const wholePercent = 100
 
-/** Reads the threshold as the gateway takes it. Null for a text that is none. */
+/** Reads the threshold as the gateway takes it. Null for an invalid text. */
 function thresholdOf(metric: AlertBody['metric'], typed: string): number | null {
   const value = Number(typed)
   if (typed.trim() === '' || !Number.isFinite(value) || value <= 0) return null

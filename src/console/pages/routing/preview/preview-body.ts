@@ -27,7 +27,7 @@ export const hasMessages = (kind: ModelKind | undefined): boolean => kind === un
 const dot = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const tool = { type: 'function', function: { name: 'look_up', description: 'Looks a word up.', parameters: { type: 'object', properties: {} } } }
 
-/** Returns the body of the call. Steps are those of a draft, which the gateway does not know yet. */
+/** Returns the body of the call. Steps are those of a draft, which the gateway does not know yet (Decision 0889). */
 export function previewBody(
   model: string,
   kind: ModelKind | undefined,
