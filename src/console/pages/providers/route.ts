@@ -19,6 +19,10 @@ export const providersRoute = createRoute({
       ...(add === undefined ? {} : { add }),
     }
   },
-  loader: ({ preload }) => void (preload || (queryClient.prefetchQuery(apiQuery('listProviders')), queryClient.prefetchQuery(apiQuery('listProviderKeys')))),
+  loader: ({ preload }) => {
+    if (preload) return
+    void queryClient.prefetchQuery(apiQuery('listProviders'))
+    void queryClient.prefetchQuery(apiQuery('listProviderKeys'))
+  },
   component: lazyRouteComponent(() => import('./providers-page.tsx'), 'ProvidersPage'),
 })
