@@ -45,11 +45,12 @@ function themeFirst() {
 
 /**
  * The chunks that several pages share. Without them a page asks for 20 to 30 small files, and a browser that has none of them yet asks for six at a time.
- * The shell and the libraries are what index.html loads; what two pages share of their own parts is one more file.
+ * The shell and the libraries are what index.html loads; what two pages share of their own parts is one more file, and so is what the pages of models share.
  */
 const chunkGroups = [
   { name: 'libraries', test: /node_modules\/(react|react-dom|scheduler|use-sync-external-store|@tanstack)\//, priority: 3 },
   { name: 'shell', test: /src\/console\/(app|api|text|ui\/(?!markdown|compare))/, priority: 2 },
+  { name: 'models', test: /src\/console\/pages\/(steps|routing|models|providers|servers|collections)\//, minShareCount: 2, priority: 2 },
   { name: 'shared', test: /src\/console\/pages\//, minShareCount: 2, priority: 1 },
 ]
 

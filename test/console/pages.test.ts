@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type OwnServer, startOwnServer } from '../gateway/byok/own-server.ts'
 import { type ListedServer, startListedServer, toolOf } from '../gateway/tools/registry/listed-server.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { builtConsole, type ConsolePage, openPage, program, settled, type sizes, startBrowser, suiteName, type Theme } from './browser.ts'
@@ -78,6 +79,30 @@ async function makeTools(app: TestApp, server: ListedServer, lead: number): Prom
   return id
 }
 
+/** Saves a key of a provider, a chain, an own server and a collection with health. Returns the id of the collection. */
+async function makeRouting(app: TestApp, own: OwnServer): Promise<number> {
+  const cookie = await app.signIn()
+  const made = async (method: string, path: string, body?: object) => {
+    const reply = await app.call(method, path, body, { cookie })
+    expect(reply.status, `${path} ${reply.text}`).toBeLessThan(300)
+    return reply.json
+  }
+  app.indus.script(() => ({ body: { data: [{ id: 'sarvam-m' }, { id: 'sarvam-large' }] } }))
+  await made('PUT', '/me/byok/indus', { key: 'indus-0123456789-TAIL', label: 'Team of Pune', always_use: true })
+  app.indus.reset()
+  own.behave(null)
+  await made('POST', '/me/endpoints', { name: 'Pune cluster', model: 'gpt-5-mini', base_url: own.url, upstream_model: 'own-model', residency: 'india' })
+  const steps = [{ model: 'claude-sonnet-4.5', provider: 'alpha' }, 'gpt-5-mini', { model: 'gpt-5-mini', provider: 'byoe:pune-cluster' }]
+  await made('PUT', '/me/routing/claude-sonnet-4.5', { steps })
+  await made('PUT', '/me/routing/sarvam-m', { steps: ['sarvam-m', 'auto:sovereign'] })
+  const collection = { name: 'Cheap and steady', model: 'gpt-5-mini', steps: ['gpt-5-mini', 'gemini-3-pro'], readme_md: '# Why\n\nThe small model first.' }
+  const { id, slug } = await made('POST', '/me/collections', { ...collection, public: true })
+  await made('PATCH', `/me/collections/${id}`, { steps: ['gpt-5-mini', 'claude-sonnet-4.5', 'gemini-3-pro'] })
+  await made('POST', `/me/collections/${slug}/check`)
+  await made('POST', `/me/collections/${slug}/alerts`, { metric: 'error_rate', threshold: 0.05, channel: 'email' })
+  return id
+}
+
 /** Every page, with a text that it shows when it is ready. */
 const pages = [
   { name: 'overview', path: '/console', ready: 'Top models' },
@@ -122,6 +147,25 @@ const pages = [
   { name: 'tool', path: '/console/tools/{server}?tool=weather__forecast', ready: 'Says how the weather will be.' },
   { name: 'tool-server-settings', path: '/console/tools/{server}?tab=settings', ready: 'How agents reach it' },
   { name: 'agent-tools', path: '/console/agents/{lead}?tab=tools', ready: 'matches 1 tool' },
+  { name: 'models', path: '/console/models', ready: 'claude-sonnet-4.5' },
+  { name: 'model', path: '/console/models?model=claude-sonnet-4.5', ready: 'A million tokens in' },
+  { name: 'model-virtual', path: '/console/models?kind=virtual&model=auto', ready: 'Dialed in this order' },
+  { name: 'providers', path: '/console/providers', ready: 'Your key first' },
+  { name: 'provider', path: '/console/providers?provider=indus', ready: 'Test now' },
+  { name: 'providers-add', path: '/console/providers?add=azure', ready: 'Deployments or models' },
+  { name: 'routing', path: '/console/routing', ready: 'byoe:pune-cluster' },
+  { name: 'routing-preview', path: '/console/routing?tab=preview&model=claude-sonnet-4.5', ready: 'The saved chain of the organisation decides.' },
+  { name: 'chain', path: '/console/routing/chain?model=claude-sonnet-4.5', ready: 'Dialed in this order' },
+  { name: 'collections', path: '/console/collections', ready: 'Cheap and steady' },
+  { name: 'collections-new', path: '/console/collections?new=true', ready: 'Make the collection' },
+  { name: 'collections-public', path: '/console/collections?tab=public&slug=cheap-and-steady', ready: 'The small model first.' },
+  { name: 'collection', path: '/console/collections/{collection}', ready: 'Save a new version' },
+  { name: 'collection-versions', path: '/console/collections/{collection}?tab=versions&version=1', ready: 'Use this version again' },
+  { name: 'collection-health', path: '/console/collections/{collection}?tab=health', ready: 'Answers' },
+  { name: 'collection-alerts', path: '/console/collections/{collection}?tab=alerts', ready: '5 % of the canaries fail' },
+  { name: 'servers', path: '/console/servers', ready: 'byoe:pune-cluster' },
+  { name: 'server', path: '/console/servers?server=1', ready: 'Answers a plain request' },
+  { name: 'servers-new', path: '/console/servers?new=true', ready: 'Its own id for the model' },
   { name: 'settings', path: '/console/settings', ready: 'This month ends' },
   { name: 'health', path: '/console/health', ready: 'Sums from' },
   { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },
@@ -139,11 +183,14 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
   let workspace: number
   let listed: ListedServer
   let server: string
+  let own: OwnServer
+  let collection: number
   beforeAll(async () => {
     await builtConsole()
     const clock = clockBefore(29)
     listed = await startListedServer('modern')
-    const env = { FOLDER_STORE: 'true', OPERATOR_EMAILS: 'owner@test-org.test', OUTBOUND_ALLOW: listed.hostPort }
+    own = await startOwnServer()
+    const env = { FOLDER_STORE: 'true', OPERATOR_EMAILS: 'owner@test-org.test', OUTBOUND_ALLOW: `${listed.hostPort},${own.hostPort}` }
     app = await startApp({ clock, operatorFile: namedModels, env })
     await makeUsage(app, clock, 29)
     lead = await makeFamily(app)
@@ -151,12 +198,13 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
     cookie = (await app.gateway.app.sessions.create(app.userId, app.orgId, null, 'owner@test-org.test')).cookie
     workspace = await makeTeam(app, cookie)
     server = await makeTools(app, listed, lead)
+    collection = await makeRouting(app, own)
     browser = await startBrowser()
   }, 120_000)
   afterAll(async () => {
     await browser?.close()
     await app?.stop()
-    await listed?.close()
+    await Promise.all([listed?.close(), own?.close()])
   })
 
   const picture = async ({ page }: ConsolePage, name: string): Promise<void> => {
@@ -182,7 +230,12 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
       const place = (): string => `${path}, ${theme}, ${size}`
       await opened.page.goto(
         app.baseUrl +
-          path.replace('{lead}', String(lead)).replace('{workspace}', String(workspace)).replace('{owner}', String(app.userId)).replace('{server}', server),
+          path
+            .replace('{lead}', String(lead))
+            .replace('{workspace}', String(workspace))
+            .replace('{owner}', String(app.userId))
+            .replace('{server}', server)
+            .replace('{collection}', String(collection)),
       )
       await opened.page.getByText(ready).filter({ visible: true }).first().waitFor()
       await check(name, place())

@@ -50,5 +50,15 @@ export const navigation: readonly NavGroup[] = [
       { to: '/settings', label: 'Settings', icon: 'settings', letter: 's', role: 'admin' },
     ],
   },
+  {
+    title: 'Models',
+    entries: [
+      { to: '/models', label: 'Models', icon: 'model', letter: 'd' },
+      { to: '/providers', label: 'Providers', icon: 'link', letter: 'v' },
+      { to: '/routing', label: 'Routing', icon: 'split', letter: 'f' },
+      { to: '/collections', label: 'Collections', icon: 'folder', letter: 'l' },
+      { to: '/servers', label: 'Own servers', icon: 'terminal', letter: 'x' },
+    ],
+  },
   { title: 'Operator', entries: [{ to: '/health', label: 'Health', icon: 'shield', letter: 'h', isForOperators: true }] },
 ]

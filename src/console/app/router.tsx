@@ -3,15 +3,22 @@ import { agentRoute } from '../pages/agents/agent/route.ts'
 import { agentsRoute } from '../pages/agents/route.ts'
 import { budgetsRoute } from '../pages/budgets/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
+import { collectionRoute } from '../pages/collections/one/route.ts'
+import { collectionsRoute } from '../pages/collections/route.ts'
 import { galleryRoute } from '../pages/gallery/route.ts'
 import { healthRoute } from '../pages/health/route.ts'
 import { keysRoute } from '../pages/keys/route.ts'
 import { membersRoute } from '../pages/members/route.ts'
 import { memoryRoute } from '../pages/memory/route.ts'
+import { modelsRoute } from '../pages/models/route.ts'
 import { overviewRoute } from '../pages/overview/route.ts'
 import { playgroundRoute } from '../pages/playground/route.ts'
+import { providersRoute } from '../pages/providers/route.ts'
+import { chainRoute } from '../pages/routing/chain/route.ts'
+import { routingRoute } from '../pages/routing/route.ts'
 import { runsRoute } from '../pages/runs/route.ts'
 import { runRoute } from '../pages/runs/run/route.ts'
+import { serversRoute } from '../pages/servers/route.ts'
 import { settingsRoute } from '../pages/settings/route.ts'
 import { startRoute } from '../pages/start/route.ts'
 import { toolsRoute } from '../pages/tools/route.ts'
@@ -35,6 +42,13 @@ const routeTree = rootRoute.addChildren([
   workspacesRoute,
   toolsRoute,
   toolServerRoute,
+  modelsRoute,
+  providersRoute,
+  routingRoute,
+  chainRoute,
+  serversRoute,
+  collectionsRoute,
+  collectionRoute,
   settingsRoute,
   healthRoute,
   playgroundRoute,

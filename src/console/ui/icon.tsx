@@ -50,6 +50,8 @@ const paths = {
   share: 'M8 9.5v-7M5 5l3-3 3 3M3 9v4.5h10V9',
   promote: 'M8 13V4M4.5 7.5 8 4l3.5 3.5M4 13.5h8',
   back: 'm9.5 4.5-3.5 3.5 3.5 3.5',
+  split: 'M2 8h4l3.5-4H13M6 8l3.5 4H13M11 2l2 2-2 2M11 10l2 2-2 2',
+  grip: 'M6 4h.01M10 4h.01M6 8h.01M10 8h.01M6 12h.01M10 12h.01',
   menu: 'M2.5 4.5h11M2.5 8h11M2.5 11.5h11',
 } as const
 

@@ -88,8 +88,6 @@ export const text = {
   exactCost: exactMoney,
   call: 'See the call',
   why: 'Why this route',
-  dialed: 'Dialed in this order',
-  notDialed: 'Not dialed',
   fixProvider: 'Add a provider',
   fixBudget: 'Open the playground agent',
   codeTitle: 'The same call in code',

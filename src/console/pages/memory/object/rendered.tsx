@@ -45,7 +45,7 @@ export function Rendered({ path, text }: { readonly path: string; readonly text:
 }
 
 /** Returns an address that a browser may open: of the web, or of mail. Null for others, such as scripts. */
-function webAddress(address: string): string | null {
+export function webAddress(address: string): string | null {
   const text = /^www\./i.test(address) ? `https://${address}` : /^[^\s:/@]+@[^\s:/@]+\.[^\s:/@]+$/.test(address) ? `mailto:${address}` : address
   return /^(https?:\/\/|mailto:)/i.test(text) ? text : null
 }
