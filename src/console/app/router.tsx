@@ -17,6 +17,8 @@ import { startRoute } from '../pages/start/route.ts'
 import { toolsRoute } from '../pages/tools/route.ts'
 import { toolServerRoute } from '../pages/tools/server/route.ts'
 import { usageRoute } from '../pages/usage/route.ts'
+import { webhooksRoute } from '../pages/webhooks/route.ts'
+import { webhookRoute } from '../pages/webhooks/webhook/route.ts'
 import { workspacesRoute } from '../pages/workspaces/route.ts'
 import { rootRoute } from './root-route.tsx'
 
@@ -36,6 +38,8 @@ const routeTree = rootRoute.addChildren([
   toolsRoute,
   toolServerRoute,
   settingsRoute,
+  webhooksRoute,
+  webhookRoute,
   healthRoute,
   playgroundRoute,
   startRoute,
