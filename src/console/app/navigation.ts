@@ -56,6 +56,8 @@ export const navigation: readonly NavGroup[] = [
     title: 'Organisation',
     entries: [
       { to: '/webhooks', label: 'Webhooks', icon: 'webhook', letter: 'x', role: 'admin' },
+      { to: '/audit', label: 'Audit', icon: 'history', letter: 'i', role: 'admin', orCapability: ['audit:view'] },
+      { to: '/workloads', label: 'Workload identities', icon: 'link', letter: 'y', role: 'admin' },
       { to: '/settings', label: 'Settings', icon: 'settings', letter: 's', role: 'admin' },
     ],
   },

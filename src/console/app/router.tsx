@@ -1,6 +1,7 @@
 import { createRouter } from '@tanstack/react-router'
 import { agentRoute } from '../pages/agents/agent/route.ts'
 import { agentsRoute } from '../pages/agents/route.ts'
+import { auditRoute } from '../pages/audit/route.ts'
 import { budgetsRoute } from '../pages/budgets/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
 import { galleryRoute } from '../pages/gallery/route.ts'
@@ -19,6 +20,7 @@ import { toolServerRoute } from '../pages/tools/server/route.ts'
 import { usageRoute } from '../pages/usage/route.ts'
 import { webhooksRoute } from '../pages/webhooks/route.ts'
 import { webhookRoute } from '../pages/webhooks/webhook/route.ts'
+import { workloadsRoute } from '../pages/workloads/route.ts'
 import { workspacesRoute } from '../pages/workspaces/route.ts'
 import { rootRoute } from './root-route.tsx'
 
@@ -40,6 +42,8 @@ const routeTree = rootRoute.addChildren([
   settingsRoute,
   webhooksRoute,
   webhookRoute,
+  auditRoute,
+  workloadsRoute,
   healthRoute,
   playgroundRoute,
   startRoute,
