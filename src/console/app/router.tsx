@@ -4,6 +4,7 @@ import { agentsRoute } from '../pages/agents/route.ts'
 import { auditRoute } from '../pages/audit/route.ts'
 import { budgetsRoute } from '../pages/budgets/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
+import { complianceRoute } from '../pages/compliance/route.ts'
 import { galleryRoute } from '../pages/gallery/route.ts'
 import { healthRoute } from '../pages/health/route.ts'
 import { keysRoute } from '../pages/keys/route.ts'
@@ -44,6 +45,7 @@ const routeTree = rootRoute.addChildren([
   webhookRoute,
   auditRoute,
   workloadsRoute,
+  complianceRoute,
   healthRoute,
   playgroundRoute,
   startRoute,
