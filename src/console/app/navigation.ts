@@ -66,6 +66,7 @@ export const navigation: readonly NavGroup[] = [
         role: 'admin',
         orCapability: ['usage:org:view', 'cost:org:view', 'audit:view'],
       },
+      { to: '/billing', label: 'Billing', icon: 'file', letter: 'z' },
       { to: '/settings', label: 'Settings', icon: 'settings', letter: 's' },
     ],
   },

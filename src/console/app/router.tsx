@@ -2,6 +2,7 @@ import { createRouter } from '@tanstack/react-router'
 import { agentRoute } from '../pages/agents/agent/route.ts'
 import { agentsRoute } from '../pages/agents/route.ts'
 import { auditRoute } from '../pages/audit/route.ts'
+import { billingRoute } from '../pages/billing/route.ts'
 import { budgetsRoute } from '../pages/budgets/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
 import { complianceRoute } from '../pages/compliance/route.ts'
@@ -46,6 +47,7 @@ const routeTree = rootRoute.addChildren([
   auditRoute,
   workloadsRoute,
   complianceRoute,
+  billingRoute,
   healthRoute,
   playgroundRoute,
   startRoute,
