@@ -11,6 +11,7 @@ import { type McpFixture, startMcpFixture } from '../gateway/tools/mcp-server.ts
 import { register } from '../gateway/tools/registered.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
 import { until } from '../harness/until.ts'
+import { billingEnv, type PaymentProvider, startPaymentProvider } from '../harness/payment-provider.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../harness/webhook-receiver.ts'
 import { builtConsole, type ConsolePage, openPage, program, settled, sizes, startBrowser, suiteName } from './browser.ts'
 import { tabTo } from './keyboard.ts'
@@ -35,6 +36,7 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
   let receiver: WebhookReceiver
   let tools: McpFixture
   let issuer: OidcIssuer
+  let provider: PaymentProvider
   let opened: ConsolePage
   let page: Page
   beforeAll(async () => {
@@ -42,8 +44,9 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     receiver = await startWebhookReceiver()
     tools = await startMcpFixture('modern')
     issuer = await startOidcIssuer()
+    provider = await startPaymentProvider()
     await issuer.addKey('one')
-    app = await startApp({ env: { CONSOLE_RPM: '10000', OUTBOUND_ALLOW: `${receiver.hostPort},${tools.hostPort},${issuer.hostPort}`, WEBHOOK_POLL_MS: '100' } })
+    app = await startApp({ env: { ...billingEnv(provider), CONSOLE_RPM: '10000', OUTBOUND_ALLOW: `${receiver.hostPort},${tools.hostPort},${issuer.hostPort}`, WEBHOOK_POLL_MS: '100' } })
     cookie = await app.signIn()
     browser = await startBrowser()
     opened = await openPage(browser, app, '/console/webhooks', { cookie })
@@ -55,6 +58,7 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     await receiver?.close()
     await tools?.close()
     await issuer?.close()
+    await provider?.close()
   })
 
   const api = async (method: string, path: string, body?: object) => (await app.call(method, path, body, { cookie })).json
@@ -187,7 +191,7 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     expect(await page.getByRole('row', { name: /changed key/ }).count()).toBe(0)
     await page.getByLabel('Act', { exact: true }).selectOption('')
     await page.getByLabel('Who').selectOption({ label: 'People' })
-    await page.getByLabel('From').fill('2020-01-01')
+    await page.getByLabel('From', { exact: true }).fill('2020-01-01')
     await page
       .getByRole('row', { name: /You changed key/ })
       .first()
@@ -199,7 +203,7 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     expect(csv.split('\r\n').length).toBeGreaterThan(102)
     expect(csv).toContain(`"You made key ${key.id}","user","${app.userId}"`)
     await page.mouse.wheel(0, -20_000)
-    await page.getByLabel('To').fill('2020-01-02')
+    await page.getByLabel('To', { exact: true }).fill('2020-01-02')
     await page.getByText('No line fits').waitFor()
     await button('Clear filters').click()
     const refused = page.getByRole('row', { name: /tried to add a webhook/ })
@@ -282,20 +286,20 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
 
     await tab('Test a token')
     const token = (claims: object) => issuer.token({ aud: audience, ...claims })
-    await page.getByLabel('Token').fill('not a token')
+    await page.getByRole('textbox', { name: 'Token' }).fill('not a token')
     await page.getByText('This is no token of this kind.').waitFor()
-    await page.getByLabel('Token').fill(await token({ sub: 'system:serviceaccount:other:triage' }))
+    await page.getByRole('textbox', { name: 'Token' }).fill(await token({ sub: 'system:serviceaccount:other:triage' }))
     await page.getByText('It fits no rule.').waitFor()
     await page.getByText('Differs: subject').waitFor()
     const genuine = await token({ sub: subject })
-    await page.getByLabel('Token').fill(genuine)
+    await page.getByRole('textbox', { name: 'Token' }).fill(genuine)
     await page.getByText(`It fits the rule Kubernetes agents/triage, for agent ${agent}.`).waitFor()
     await button('Exchange it now').click()
     await page.getByText(/The gateway takes it: triage, scope inference, for \d+ seconds\./).waitFor()
     await isSound('workloads-tested')
     expect((await api('GET', '/me/audit?act=exchangeToken')).entries).toHaveLength(1)
     const [head = '', body = '', signature = ''] = genuine.split('.')
-    await page.getByLabel('Token').fill(`${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`)
+    await page.getByRole('textbox', { name: 'Token' }).fill(`${head}.${body}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`)
     await button('Exchange it now').click()
     await page.getByRole('alert').waitFor()
     opened.faults.splice(0)
@@ -314,6 +318,78 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     expect(opened.faults).toEqual([])
   })
 
+  test('billing: an owner sets the address by its PIN code, tops up on a page of its own where the program of the provider runs, and sees ledger, payment and invoice; a member reads', async () => {
+    await page.goto(`${app.baseUrl}/console/billing`)
+    await page.getByText('No movement yet').waitFor()
+    await button('Top up').click()
+    await page.getByText('Set the billing address first').waitFor()
+    expect(await page.getByRole('link', { name: 'Pay in a new tab' }).count()).toBe(0)
+    await page.getByRole('link', { name: 'Set the address' }).click()
+    const address = page.getByRole('region', { name: 'Billing address' })
+    await address.getByLabel('Person or company').fill('Asha Rao')
+    await address.getByLabel('Street').fill('1 Fort Road')
+    await address.getByLabel('PIN code').fill('560001')
+    await until(async () => (await address.getByLabel('State').inputValue()) === 'Karnataka', 'the PIN code fills in the state')
+    await address.getByRole('button', { name: 'Save the address' }).click()
+    await page.getByText('The address is on invoices from now on.').waitFor()
+    const low = page.getByRole('region', { name: 'Low balance' })
+    await low.getByLabel('Notice below in rupees').fill('200')
+    await low.getByRole('button', { name: 'Save' }).click()
+    await until(async () => (await api('GET', '/me/billing')).low_balance_threshold_inr === 200, 'the threshold is set')
+    await isSound('billing-details')
+    await button('Top up').click()
+    const dialog = page.getByRole('dialog', { name: 'Top up' })
+    await dialog.getByLabel('Amount in rupees').fill('99')
+    await dialog.getByText('Type whole rupees, from 100 to 100000.').waitFor()
+    await dialog.getByLabel('Amount in rupees').fill('750')
+    await isSound('billing-top-up')
+
+    // The program of the provider is replaced by one that pays immediately. Its own origin and the policy of the page stay as they are.
+    const orders: string[] = []
+    await opened.context.exposeFunction('payNow', (order: string) => {
+      orders.push(order)
+      const { order_id, payment_id, signature } = provider.checkout(order)
+      return { razorpay_order_id: order_id, razorpay_payment_id: payment_id, razorpay_signature: signature }
+    })
+    await opened.context.route('https://checkout.razorpay.com/v1/checkout.js', route =>
+      route.fulfill({
+        contentType: 'text/javascript',
+        body: `globalThis.Razorpay = class { constructor(options) { this.options = options }
+          async open() { globalThis.other = await fetch('/me/keys').then(() => 'read', () => 'refused'); this.options.handler(await payNow(this.options.order_id)) } }`,
+      }),
+    )
+    const [paying] = await Promise.all([opened.context.waitForEvent('page'), dialog.getByRole('link', { name: 'Pay in a new tab' }).click()])
+    await paying.getByRole('button', { name: 'Pay ₹750' }).click()
+    await paying.getByText('Paid. Your balance is ₹750.').waitFor()
+    // The policy of the page lets the program of the provider reach nothing else of the gateway.
+    expect(await paying.evaluate('globalThis.other')).toBe('refused')
+    if (pictures !== undefined) await paying.screenshot({ path: join(pictures, 'billing-paid.png') })
+    await paying.close()
+    await page.bringToFront()
+    await page.goto(`${app.baseUrl}/console/billing`)
+    await page.getByRole('row', { name: /Top-up.*₹750/ }).waitFor()
+    await page.getByRole('row', { name: /pay_.*Credited.*₹750/ }).waitFor()
+    await isSound('billing')
+    await tab('Invoices')
+    const [invoice] = await Promise.all([opened.context.waitForEvent('page'), page.getByRole('link', { name: /^Invoice/ }).click()])
+    await invoice.getByText('Asha Rao').first().waitFor()
+    await invoice.close()
+    await isSound('billing-invoices')
+    expect(orders).toHaveLength(1)
+
+    const member = await app.newMember('member')
+    const seen = await openPage(browser, app, '/console/billing', { cookie: member.cookie, size: 'narrow' })
+    await seen.page.getByText(/Owners pay and change billing\./).waitFor()
+    await seen.page.getByRole('row', { name: /Top-up/ }).waitFor()
+    expect(await seen.page.getByRole('button', { name: 'Top up' }).count()).toBe(0)
+    await seen.page.goto(`${app.baseUrl}/console/billing?tab=details`)
+    await seen.page.getByText('Asha Rao, 1 Fort Road').waitFor()
+    await settled(seen.page)
+    expect([await seen.axe(), seen.faults]).toEqual([[], []])
+    await seen.context.close()
+    expect(opened.faults).toEqual([])
+  })
+
   test('compliance: an admin sees where calls were served, checks the signature, takes the documents, and opens and shortens the window for content; an auditor only reads', async () => {
     const say = (model: string) => app.call('POST', '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'Hello' }] })
     for (const model of ['test-model', 'alpha-only']) expect((await say(model)).status).toBe(200)
@@ -329,9 +405,9 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     const [report] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: /dpia\.md/ }).click()])
     expect(await readFile(await report.path(), 'utf8')).toContain('alpha-only')
     await page.getByText('Keep prompts and answers for some days').click()
-    await page.getByLabel('Days').fill('400')
+    await page.getByLabel('Days', { exact: true }).fill('400')
     await page.getByText('Type a whole number of days, from 1 to 365.').waitFor()
-    await page.getByLabel('Days').fill('7')
+    await page.getByLabel('Days', { exact: true }).fill('7')
     await button('Save').click()
     await page.getByText('Content is kept for 7 days.').waitFor()
     await page.getByText(/Prompts and answers of calls, at most 1 MiB/).waitFor()
@@ -370,9 +446,9 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     await page.getByRole('region', { name: 'Organisation' }).getByRole('button', { name: 'Save' }).click()
     await until(async () => (await api('GET', '/me')).org.name === 'Fort Models', 'the organisation is renamed')
     await page.getByText('Disabled after some days').click()
-    await page.getByLabel('Days without use').fill('90')
+    await page.getByLabel('Days without use').fill('60')
     await page.getByRole('region', { name: 'Unused keys' }).getByRole('button', { name: 'Save' }).click()
-    await until(async () => (await api('GET', '/me')).org.key_inactivity_days === 90, 'the days are set')
+    await until(async () => (await api('GET', '/me')).org.key_inactivity_days === 60, 'the days are set')
     expect((await api('GET', '/me')).user.name).toBe('Asha Rao')
     await isSound('settings')
     const before = (await api('GET', '/me/sessions')).sessions.length

@@ -78,6 +78,19 @@ async function makeTools(app: TestApp, server: ListedServer, lead: number): Prom
   return id
 }
 
+/** Adds a webhook and a trust rule. Returns the id of the webhook. */
+async function makeOrganisation(app: TestApp, cookie: string, lead: number): Promise<string> {
+  const made = async (path: string, body: object) => {
+    const reply = await app.call('POST', path, body, { cookie })
+    expect(reply.status, `${path} ${reply.text}`).toBe(201)
+    return reply.json
+  }
+  const rule = { name: 'Deploys of acme/app', issuer: 'https://token.actions.githubusercontent.com', subject: 'repo:acme/app:ref:refs/heads/main' }
+  await made('/me/agent-trust', { ...rule, agent_id: lead, key_id: app.keyId })
+  const events = ['budget.block', 'run.held', 'key.revoked']
+  return String((await made('/me/webhooks', { url: 'https://hooks.example.com/brigade', event_types: events, description: 'On call' })).id)
+}
+
 /** Every page, with a text that it shows when it is ready. */
 const pages = [
   { name: 'overview', path: '/console', ready: 'Top models' },
@@ -123,6 +136,19 @@ const pages = [
   { name: 'tool-server-settings', path: '/console/tools/{server}?tab=settings', ready: 'How agents reach it' },
   { name: 'agent-tools', path: '/console/agents/{lead}?tab=tools', ready: 'matches 1 tool' },
   { name: 'settings', path: '/console/settings', ready: 'This month ends' },
+  { name: 'webhooks', path: '/console/webhooks', ready: 'hooks.example.com' },
+  { name: 'webhooks-new', path: '/console/webhooks?new=true', ready: 'Events of later versions' },
+  { name: 'webhook', path: '/console/webhooks/{webhook}', ready: 'Nothing was sent yet' },
+  { name: 'webhook-settings', path: '/console/webhooks/{webhook}?tab=settings', ready: 'run.held' },
+  { name: 'audit', path: '/console/audit', ready: 'You made' },
+  { name: 'audit-verify', path: '/console/audit?tab=verify', ready: 'Records of tools' },
+  { name: 'workloads', path: '/console/workloads', ready: 'repo:acme/app' },
+  { name: 'workloads-new', path: '/console/workloads?new=true', ready: 'Where does it run?' },
+  { name: 'workloads-test', path: '/console/workloads?tab=test', ready: 'Paste a token of a platform' },
+  { name: 'compliance', path: '/console/compliance', ready: 'are listed as evidence' },
+  { name: 'billing', path: '/console/billing', ready: 'No movement yet' },
+  { name: 'billing-details', path: '/console/billing?tab=details', ready: 'Notice below' },
+  { name: 'billing-top-up', path: '/console/billing?topup=true', ready: 'Set the billing address first' },
   { name: 'health', path: '/console/health', ready: 'Sums from' },
   { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },
   { name: 'not-found', path: '/console/nothing-here', ready: 'There is no such page' },
@@ -139,6 +165,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
   let workspace: number
   let listed: ListedServer
   let server: string
+  let webhook: string
   beforeAll(async () => {
     await builtConsole()
     const clock = clockBefore(29)
@@ -151,6 +178,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
     cookie = (await app.gateway.app.sessions.create(app.userId, app.orgId, null, 'owner@test-org.test')).cookie
     workspace = await makeTeam(app, cookie)
     server = await makeTools(app, listed, lead)
+    webhook = await makeOrganisation(app, cookie, lead)
     browser = await startBrowser()
   }, 120_000)
   afterAll(async () => {
@@ -182,7 +210,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
       const place = (): string => `${path}, ${theme}, ${size}`
       await opened.page.goto(
         app.baseUrl +
-          path.replace('{lead}', String(lead)).replace('{workspace}', String(workspace)).replace('{owner}', String(app.userId)).replace('{server}', server),
+          path.replace('{lead}', String(lead)).replace('{workspace}', String(workspace)).replace('{owner}', String(app.userId)).replace('{server}', server).replace('{webhook}', webhook),
       )
       await opened.page.getByText(ready).filter({ visible: true }).first().waitFor()
       await check(name, place())

@@ -31,7 +31,7 @@ export function TopUp({ onClose }: { readonly onClose: () => void }) {
         <>
           <Button onClick={onClose}>Cancel</Button>
           {isValid && hasAddress && (
-            <a className="button button-primary button-md" href={`/console/checkout?${query}`} target="_blank" rel="opener" onClick={onClose}>
+            <a className="button button-primary button-md" href={`/console/checkout?${query}`} target="_blank" rel="noopener noreferrer" onClick={onClose}>
               {text.top.pay}
             </a>
           )}

@@ -64,7 +64,7 @@ export const nameText = {
   org: 'Name of the organisation',
   orgHint: 'It is on invitations, invoices and reports.',
   inactivityTitle: 'Unused keys',
-  inactivityAbout: 'A key that nobody uses is a risk. Its owner hears of it before, and can keep it.',
+  inactivityAbout: 'A key that nobody uses is a risk. Its owner is notified before, and can keep it.',
   inactivity: 'A key without use is',
   inactivityKinds: [
     { value: 'never', label: 'Never disabled' },

@@ -11,7 +11,7 @@ export const text = {
   create: 'Add an endpoint',
   createAct: 'Add endpoint',
   emptyTitle: 'No endpoint yet',
-  empty: 'An endpoint hears of budgets that end, keys that are revoked and routes that fail, within seconds.',
+  empty: 'An endpoint receives an event when a budget ends, a key is revoked or a route fails, within seconds.',
   emptyCommand: 'node examples/webhook-receiver/receiver.mjs',
   columns: { url: 'Address', state: 'State', events: 'Events', dropped: 'Not queued', created: 'Added' },
   allEvents: 'all',

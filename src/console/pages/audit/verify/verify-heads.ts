@@ -74,7 +74,7 @@ async function rowsOf({ payload }: Head, signal: AbortSignal): Promise<{ rows: n
   return { rows: roots.call.count + roots.act.count, faults, isPartial }
 }
 
-/** Checks all heads, and the rows of the newest days, with the keys that the gateway publishes. `onDay` hears how many days are done. */
+/** Checks all heads, and the rows of the newest days, with the keys that the gateway publishes. `onDay` receives how many days are done. */
 export async function verifyHeads(onDay: (days: number) => void, signal: AbortSignal): Promise<VerifyResult> {
   const [{ keys }, heads] = await Promise.all([api('attestationKeys', { signal }), allHeads(signal)])
   const days: DayResult[] = []
