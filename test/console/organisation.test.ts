@@ -5,13 +5,13 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type OidcIssuer, startOidcIssuer } from '../agents/oidc-issuer.ts'
 import { statement } from '../../src/platform/db/db.ts'
+import { type OidcIssuer, startOidcIssuer } from '../agents/oidc-issuer.ts'
 import { type McpFixture, startMcpFixture } from '../gateway/tools/mcp-server.ts'
 import { register } from '../gateway/tools/registered.ts'
 import { startApp, type TestApp } from '../harness/app.ts'
-import { until } from '../harness/until.ts'
 import { billingEnv, type PaymentProvider, startPaymentProvider } from '../harness/payment-provider.ts'
+import { until } from '../harness/until.ts'
 import { startWebhookReceiver, type WebhookReceiver } from '../harness/webhook-receiver.ts'
 import { builtConsole, type ConsolePage, openPage, program, settled, sizes, startBrowser, suiteName } from './browser.ts'
 import { tabTo } from './keyboard.ts'
@@ -46,7 +46,14 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     issuer = await startOidcIssuer()
     provider = await startPaymentProvider()
     await issuer.addKey('one')
-    app = await startApp({ env: { ...billingEnv(provider), CONSOLE_RPM: '10000', OUTBOUND_ALLOW: `${receiver.hostPort},${tools.hostPort},${issuer.hostPort}`, WEBHOOK_POLL_MS: '100' } })
+    app = await startApp({
+      env: {
+        ...billingEnv(provider),
+        CONSOLE_RPM: '10000',
+        OUTBOUND_ALLOW: `${receiver.hostPort},${tools.hostPort},${issuer.hostPort}`,
+        WEBHOOK_POLL_MS: '100',
+      },
+    })
     cookie = await app.signIn()
     browser = await startBrowser()
     opened = await openPage(browser, app, '/console/webhooks', { cookie })
@@ -461,7 +468,10 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     await page.getByRole('dialog').getByRole('button', { name: 'End all others' }).click()
     await page.getByText(/sessions are ended\./).waitFor()
     expect((await api('GET', '/me/sessions')).sessions).toMatchObject([{ current: true }])
-    await until(async () => (await Promise.all(others.map(old => app.call('GET', '/me', undefined, { cookie: old })))).every(({ status }) => status === 401), 'they ended')
+    await until(
+      async () => (await Promise.all(others.map(old => app.call('GET', '/me', undefined, { cookie: old })))).every(({ status }) => status === 401),
+      'they ended',
+    )
     const member = await app.newMember('member')
     const seen = await openPage(browser, app, '/console/settings', { cookie: member.cookie, size: 'narrow' })
     await seen.page.getByText('This one').waitFor()

@@ -210,7 +210,12 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
       const place = (): string => `${path}, ${theme}, ${size}`
       await opened.page.goto(
         app.baseUrl +
-          path.replace('{lead}', String(lead)).replace('{workspace}', String(workspace)).replace('{owner}', String(app.userId)).replace('{server}', server).replace('{webhook}', webhook),
+          path
+            .replace('{lead}', String(lead))
+            .replace('{workspace}', String(workspace))
+            .replace('{owner}', String(app.userId))
+            .replace('{server}', server)
+            .replace('{webhook}', webhook),
       )
       await opened.page.getByText(ready).filter({ visible: true }).first().waitFor()
       await check(name, place())

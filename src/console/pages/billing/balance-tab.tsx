@@ -58,7 +58,14 @@ export function BalanceTab() {
       </Panel>
       {first !== undefined && first.payments.length > 0 && (
         <Panel title={text.payments} isFlush>
-          <VirtualTable label={text.payments} columns={payments} rows={first.payments} rowKey={({ payment_id: id }) => id} onMore={null} isLoadingMore={false} />
+          <VirtualTable
+            label={text.payments}
+            columns={payments}
+            rows={first.payments}
+            rowKey={({ payment_id: id }) => id}
+            onMore={null}
+            isLoadingMore={false}
+          />
         </Panel>
       )}
       <Panel title={text.ledger} isFlush>

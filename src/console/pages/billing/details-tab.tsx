@@ -29,7 +29,11 @@ export function DetailsTab({ isOwner }: { readonly isOwner: boolean }) {
             isOwner ? (
               <AddressForm address={address} />
             ) : (
-              <p>{address === null ? text.address.none : [address.name, address.line1, address.line2, address.city, address.state, address.pincode].filter(Boolean).join(', ')}</p>
+              <p>
+                {address === null
+                  ? text.address.none
+                  : [address.name, address.line1, address.line2, address.city, address.state, address.pincode].filter(Boolean).join(', ')}
+              </p>
             )
           }
         </Loaded>
@@ -85,7 +89,12 @@ function ProfileForm({ profile }: { readonly profile: Profile }) {
         if (isChanged && !save.isPending) save.mutate(changes)
       }}
     >
-      <TextField label={text.profile.legal} maxLength={100} value={typed.legal_name} onChange={event => setTyped({ ...typed, legal_name: event.target.value })} />
+      <TextField
+        label={text.profile.legal}
+        maxLength={100}
+        value={typed.legal_name}
+        onChange={event => setTyped({ ...typed, legal_name: event.target.value })}
+      />
       <TextField
         label={text.profile.email}
         type="email"

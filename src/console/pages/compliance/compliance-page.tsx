@@ -18,8 +18,7 @@ export function CompliancePage() {
   const me = useMe()
   const { window = defaultWindow } = route.useSearch()
   const navigate = route.useNavigate()
-  if (!hasRole(me, 'admin') && !auditors.some(name => me.capabilities.includes(name)))
-    return <OnlyAdmins title={text.title} icon="shield" what={text.only} />
+  if (!hasRole(me, 'admin') && !auditors.some(name => me.capabilities.includes(name))) return <OnlyAdmins title={text.title} icon="shield" what={text.only} />
   const choose = (chosen: string): void => {
     const next = windows.find(one => one === chosen) ?? defaultWindow
     void navigate({ search: next === defaultWindow ? {} : { window: next }, replace: true, resetScroll: false })

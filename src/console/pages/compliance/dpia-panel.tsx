@@ -55,7 +55,12 @@ export function DpiaPanels({ window }: { readonly window: DocumentWindow }) {
       {dpia.data && dpia.data.models.length > 0 && (
         <div className="compliance-columns">
           <Panel title={text.dpia.models} isFlush>
-            <Table label={text.dpia.models} columns={models} rows={dpia.data.models.slice(0, shownMax)} rowKey={({ model, purpose }) => `${model} ${purpose}`} />
+            <Table
+              label={text.dpia.models}
+              columns={models}
+              rows={dpia.data.models.slice(0, shownMax)}
+              rowKey={({ model, purpose }) => `${model} ${purpose}`}
+            />
           </Panel>
           <Panel title={text.dpia.providers} isFlush>
             <Table label={text.dpia.providers} columns={providers} rows={dpia.data.providers.slice(0, shownMax)} rowKey={({ provider }) => provider} />
@@ -69,7 +74,7 @@ export function DpiaPanels({ window }: { readonly window: DocumentWindow }) {
 function Kept({ dpia }: { readonly dpia: Dpia }) {
   const { content_retention: content, usage_records: usage, memory, other_records: other } = dpia
   const parts = [
-    { title: text.dpia.content, lines: [content.stored, content.where, content.readable_by] },
+    { title: text.dpia.content, lines: [content.stored, `${text.dpia.where} ${content.where}`, `${text.dpia.readers} ${content.readable_by}`] },
     { title: `${text.dpia.usage} · ${text.dpia.days(usage.kept_days)}`, lines: [usage.stored] },
     { title: `${text.dpia.memory} · ${memory.store ?? text.dpia.noStore}`, lines: [memory.stored] },
   ]

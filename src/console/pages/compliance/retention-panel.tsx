@@ -53,7 +53,7 @@ export function RetentionPanel() {
         }}
       >
         <p className="quiet">{text.retention.about}</p>
-        <RadioCards label={text.retention.title} value={kind} options={text.retention.kinds} onChange={setKind} />
+        <RadioCards label={text.retention.choice} value={kind} options={text.retention.kinds} onChange={setKind} />
         {kind === 'window' && (
           <NumberField
             label={text.retention.days}

@@ -20,7 +20,8 @@ export const text = {
     total: 'Calls',
     declared: 'Own servers, by your word',
     unknown: 'Place not known',
-    evidence: (many: number, isCapped: boolean): string => `${count(many)} ${many === 1 ? 'call is' : 'calls are'} listed as evidence${isCapped ? ', the newest ones' : ''}.`,
+    evidence: (many: number, isCapped: boolean): string =>
+      `${count(many)} ${many === 1 ? 'call is' : 'calls are'} listed as evidence${isCapped ? ', the newest ones' : ''}.`,
     check: 'Check the signature',
     genuine: (keyId: string): string => `The signature is genuine, by the key ${keyId.slice(0, 12)}…`,
     about: 'This check runs in your browser, with a program of this gateway. An auditor runs the command with the file and with keys that were kept.',
@@ -30,6 +31,7 @@ export const text = {
   retention: {
     title: 'Prompts and answers',
     about: 'Brigade keeps no content unless you open a window. Some models require one.',
+    choice: 'What is kept',
     kinds: [
       { value: 'zero', label: 'Keep nothing', hint: 'Models that require a window are not available.' },
       { value: 'window', label: 'Keep prompts and answers for some days' },
@@ -59,6 +61,8 @@ export const text = {
     memory: 'Memory',
     more: 'Other records',
     days: (days: number): string => `${count(days)} days`,
+    where: 'Where:',
+    readers: 'Who can read it:',
     noStore: 'no store is configured',
   },
 } as const

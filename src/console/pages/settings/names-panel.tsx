@@ -69,9 +69,7 @@ export function OwnNamePanel() {
 
 /** The name of the organisation. Only owners change it. */
 export function OrgNamePanel() {
-  return (
-    <NamePanel title={text.orgTitle} label={text.org} hint={text.orgHint} saved={useMe().org.name} onSave={name => api('updateOrg', { body: { name } })} />
-  )
+  return <NamePanel title={text.orgTitle} label={text.org} hint={text.orgHint} saved={useMe().org.name} onSave={name => api('updateOrg', { body: { name } })} />
 }
 
 /** After how many days without use a key is disabled. */

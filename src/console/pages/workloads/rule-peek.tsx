@@ -58,7 +58,16 @@ function KnownRule({ rule, onClose }: { readonly rule: TrustRule; readonly onClo
             [facts.subject, <code key="subject">{rule.subject}</code>],
             ...(Object.keys(rule.claims).length === 0
               ? []
-              : [[facts.claims, <code key="claims">{Object.entries(rule.claims).map(pair => pair.join('=')).join(', ')}</code>] as const]),
+              : [
+                  [
+                    facts.claims,
+                    <code key="claims">
+                      {Object.entries(rule.claims)
+                        .map(pair => pair.join('='))
+                        .join(', ')}
+                    </code>,
+                  ] as const,
+                ]),
             [
               facts.agent,
               <Link key="agent" to="/agents/$id" params={{ id: String(rule.agent_id) }}>

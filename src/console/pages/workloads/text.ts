@@ -57,7 +57,17 @@ export const text = {
     removeAbout: 'Tokens that were made by it end, and their running calls are cut.',
     removed: 'The rule is deleted.',
     notLoaded: 'The list has no such rule. It was deleted, or it belongs to another organisation.',
-    facts: { issuer: 'Issuer', audience: 'Audience', subject: 'Subject', claims: 'Claims', agent: 'Agent', key: 'Key', scope: 'Scopes', life: 'Life', keys: 'Keys' },
+    facts: {
+      issuer: 'Issuer',
+      audience: 'Audience',
+      subject: 'Subject',
+      claims: 'Claims',
+      agent: 'Agent',
+      key: 'Key',
+      scope: 'Scopes',
+      life: 'Life',
+      keys: 'Keys',
+    },
     seconds: (seconds: number): string => `${seconds} seconds`,
     defaultLife: 'as other agent tokens',
     pasted: 'given with the rule',
@@ -65,7 +75,8 @@ export const text = {
     paste: 'To paste at the platform',
   },
   test: {
-    about: 'Paste a token of a platform. The page compares it with the rules and sends nothing. The exchange below asks the gateway, which checks the signature.',
+    about:
+      'Paste a token of a platform. The page compares it with the rules and sends nothing. The exchange below asks the gateway, which checks the signature.',
     token: 'Token',
     tokenHint: 'It stays on this page, and goes when you leave.',
     notToken: 'This is no token of this kind. It has three parts with points between them.',

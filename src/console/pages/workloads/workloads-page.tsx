@@ -16,8 +16,8 @@ import { Tabs } from '../../ui/layout/tabs.tsx'
 import { CreateRule } from './create/create-rule.tsx'
 import type { WorkloadsSearch } from './route.ts'
 import { RulePeek } from './rule-peek.tsx'
-import { text } from './text.ts'
 import { TokenTester } from './tester/token-tester.tsx'
+import { text } from './text.ts'
 import { type TrustRule, useAgentName, useTrust } from './use-trust.ts'
 import './workloads.css'
 
@@ -55,7 +55,10 @@ function Workloads() {
   const show = useCallback((search: WorkloadsSearch) => void navigate({ search, replace: true, resetScroll: false }), [navigate])
   const create = useCallback(() => void navigate({ search: { new: true }, resetScroll: false }), [navigate])
   usePageCommands(
-    useMemo(() => (isOwner ? [{ id: 'new-rule', label: text.create, group: text.title, icon: 'plus' as const, keys: 'n', run: create }] : []), [isOwner, create]),
+    useMemo(
+      () => (isOwner ? [{ id: 'new-rule', label: text.create, group: text.title, icon: 'plus' as const, keys: 'n', run: create }] : []),
+      [isOwner, create],
+    ),
   )
   const button = isOwner && (
     <Button look="primary" icon="plus" onClick={create}>
@@ -64,7 +67,12 @@ function Workloads() {
   )
   return (
     <Page title={text.title} intro={isOwner ? text.intro : `${text.intro} ${text.ownersOnly}`} actions={button}>
-      <Tabs label={text.title} value={tab} onChange={next => show(next === 'test' ? { tab: 'test' } : {})} tabs={tabs.map(id => ({ id, label: text.tabs[id] }))}>
+      <Tabs
+        label={text.title}
+        value={tab}
+        onChange={next => show(next === 'test' ? { tab: 'test' } : {})}
+        tabs={tabs.map(id => ({ id, label: text.tabs[id] }))}
+      >
         <div className="workloads-tab">
           <Loaded query={rules} skeleton={<Skeleton lines={4} height={28} />}>
             {rows =>
@@ -94,9 +102,7 @@ function Workloads() {
           </Loaded>
         </div>
       </Tabs>
-      {openRule !== undefined && rules.data && (
-        <RulePeek key={openRule} rule={rules.data.find(({ id }) => id === openRule) ?? null} onClose={() => show({})} />
-      )}
+      {openRule !== undefined && rules.data && <RulePeek key={openRule} rule={rules.data.find(({ id }) => id === openRule) ?? null} onClose={() => show({})} />}
       {isNew && isOwner && <CreateRule onClose={() => show({})} />}
     </Page>
   )

@@ -60,7 +60,7 @@ const proven = async paid => {
   try {
     const { balance_inr: balance, reason } = await post('/me/billing/verify', paid)
     say(reason ? 'The payment is held for the operator: ' + reason + '.' : 'Paid. Your balance is ₹' + balance + '.')
-    button.hidden = !reason
+    if (!reason) button.remove()
   } catch (error) {
     say(error.message + ' If you paid, the balance grows within minutes.')
   }

@@ -64,7 +64,14 @@ export function CreateRule({ onClose }: { readonly onClose: () => void }) {
         onChange={setKey}
         search={findFullKeys}
       />
-      <TextField label={text.fields.name} placeholder={conditions?.name ?? ''} isOptional maxLength={100} value={name} onChange={event => setName(event.target.value)} />
+      <TextField
+        label={text.fields.name}
+        placeholder={conditions?.name ?? ''}
+        isOptional
+        maxLength={100}
+        value={name}
+        onChange={event => setName(event.target.value)}
+      />
       <Fold title={text.fields.advanced} hint={text.fields.advancedHint}>
         <AdvancedFields value={advanced} onChange={changes => setAdvanced(before => ({ ...before, ...changes }))} />
       </Fold>
@@ -101,7 +108,13 @@ function AdvancedFields({ value, onChange }: AdvancedFieldsProps) {
   const { fields } = text
   return (
     <>
-      <TextField label={fields.audience} placeholder={ownAudience} maxLength={500} value={value.audience} onChange={event => onChange({ audience: event.target.value })} />
+      <TextField
+        label={fields.audience}
+        placeholder={ownAudience}
+        maxLength={500}
+        value={value.audience}
+        onChange={event => onChange({ audience: event.target.value })}
+      />
       <TextAreaField
         label={fields.claims}
         hint={fields.claimsHint}

@@ -66,8 +66,19 @@ function Repository({ value, onChange, label, hint }: PlatformFieldsProps & { re
   const kinds = refKinds.filter(kind => kind !== 'environment' || value.platform === 'github')
   return (
     <>
-      <TextField label={label} hint={hint} placeholder="acme/app" maxLength={300} value={value.repository} onChange={event => onChange({ repository: event.target.value })} />
-      <SelectField label={text.fields.narrow} value={value.refKind} onChange={event => onChange({ refKind: kinds.find(kind => kind === event.target.value) ?? 'branch' })}>
+      <TextField
+        label={label}
+        hint={hint}
+        placeholder="acme/app"
+        maxLength={300}
+        value={value.repository}
+        onChange={event => onChange({ repository: event.target.value })}
+      />
+      <SelectField
+        label={text.fields.narrow}
+        value={value.refKind}
+        onChange={event => onChange({ refKind: kinds.find(kind => kind === event.target.value) ?? 'branch' })}
+      >
         {kinds.map(kind => (
           <option key={kind} value={kind}>
             {text.fields.narrows[kind]}

@@ -57,7 +57,11 @@ function gitlabOf(workload: Workload): Conditions | null {
   const [project, ref] = [workload.repository.trim(), refOf(workload)]
   if (!/^[^/\s]+(\/[^/\s]+)+$/.test(project) || ref === null) return null
   const rest = workload.refKind === 'any' ? '*' : `ref_type:branch:ref:${ref}`
-  return { name: `GitLab ${project}`, issuer: workload.issuer.trim() === '' ? gitlabIssuer : workload.issuer.trim(), subject: `project_path:${project}:${rest}` }
+  return {
+    name: `GitLab ${project}`,
+    issuer: workload.issuer.trim() === '' ? gitlabIssuer : workload.issuer.trim(),
+    subject: `project_path:${project}:${rest}`,
+  }
 }
 
 function kubernetesOf({ issuer, namespace, account }: Workload): Conditions | null {

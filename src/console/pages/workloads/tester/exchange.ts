@@ -20,6 +20,7 @@ export async function exchange(token: string, { agent_id: agent, scope }: Pick<T
   const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
   const response = await send('/oauth/token', { method: 'POST', headers, body: body.toString(), credentials: 'omit' })
   const reply = (await response.json().catch(() => ({}))) as { error?: string; error_description?: string; scope?: string; expires_in?: number }
-  if (!response.ok) throw new ApiError(reply.error_description ?? `The gateway answered ${response.status}.`, { status: response.status, code: reply.error ?? 'unknown' })
+  if (!response.ok)
+    throw new ApiError(reply.error_description ?? `The gateway answered ${response.status}.`, { status: response.status, code: reply.error ?? 'unknown' })
   return { scope: reply.scope ?? '', seconds: reply.expires_in ?? 0 }
 }

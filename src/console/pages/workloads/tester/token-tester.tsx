@@ -23,7 +23,7 @@ export function TokenTester({ rules }: { readonly rules: readonly TrustRule[] })
   const token = typed.trim()
   const claims = token === '' ? null : claimsIn(token)
   return (
-    <Panel>
+    <Panel title={text.tabs.test}>
       <div className="stack-5">
         <p className="quiet">{text.test.about}</p>
         <TextAreaField
@@ -63,7 +63,9 @@ function Result({ token, claims, rules }: { readonly token: string; readonly cla
       <section className="stack-3">
         <h3 className="tester-head">{text.test.checks}</h3>
         <p>
-          <Status tone={fitting === undefined ? 'bad' : 'good'}>{fitting === undefined ? text.test.noMatch : text.test.match(fitting.name, fitting.agent_id)}</Status>
+          <Status tone={fitting === undefined ? 'bad' : 'good'}>
+            {fitting === undefined ? text.test.noMatch : text.test.match(fitting.name, fitting.agent_id)}
+          </Status>
         </p>
         <ul className="tester-rules">
           {compared.map(({ rule, parts }) => (
