@@ -8,7 +8,7 @@ import { Tabs } from '../../ui/layout/tabs.tsx'
 import { BalanceTab, InvoicesTab } from './balance-tab.tsx'
 import './billing.css'
 import { DetailsTab } from './details-tab.tsx'
-import { type BillingSearch, type BillingTab, billingTabs } from './route.ts'
+import { type BillingSearch, type BillingTab, billingTabs } from './search.ts'
 import { text } from './text.ts'
 import { TopUp } from './top-up.tsx'
 

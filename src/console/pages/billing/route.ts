@@ -1,14 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../app/root-route.tsx'
-
-export const billingTabs = ['balance', 'invoices', 'details'] as const
-export type BillingTab = (typeof billingTabs)[number]
-
-/** `topup` opens the form for a top-up. */
-export interface BillingSearch {
-  readonly tab?: Exclude<BillingTab, 'balance'>
-  readonly topup?: true
-}
+import { type BillingSearch, billingTabs } from './search.ts'
 
 export const billingRoute = createRoute({
   getParentRoute: () => rootRoute,

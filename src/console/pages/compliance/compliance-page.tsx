@@ -7,7 +7,7 @@ import './compliance.css'
 import { DpiaPanels } from './dpia-panel.tsx'
 import { PosturePanel } from './posture-panel.tsx'
 import { RetentionPanel } from './retention-panel.tsx'
-import { defaultWindow, windows } from './route.ts'
+import { defaultWindow, windows } from './search.ts'
 import { text } from './text.ts'
 
 const route = getRouteApi('/compliance')

@@ -8,7 +8,7 @@ import { Fold } from '../../ui/forms/choices.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
 import { Downloads } from './downloads.tsx'
-import type { DocumentWindow } from './route.ts'
+import type { DocumentWindow } from './search.ts'
 import { text } from './text.ts'
 
 type Dpia = ReplyOf<'dpia'>

@@ -13,7 +13,7 @@ import { InlineError } from '../../ui/layout/error-panel.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { mayVerify, signatureFault } from '../audit/verify/signature.ts'
 import { Downloads } from './downloads.tsx'
-import type { DocumentWindow } from './route.ts'
+import type { DocumentWindow } from './search.ts'
 import { text } from './text.ts'
 
 type Attestation = ReplyOf<'residencyAttestation'>

@@ -1,10 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../app/root-route.tsx'
-
-/** The lengths of time that the documents can cover. */
-export const windows = ['7d', '30d', '90d', '365d'] as const
-export type DocumentWindow = (typeof windows)[number]
-export const defaultWindow: DocumentWindow = '30d'
+import { type DocumentWindow, defaultWindow, windows } from './search.ts'
 
 interface ComplianceSearch {
   readonly window?: DocumentWindow

@@ -1,12 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../app/root-route.tsx'
-
-/** `rule` opens one rule beside the list, and `new` the form for another one. */
-export interface WorkloadsSearch {
-  readonly tab?: 'test'
-  readonly rule?: number
-  readonly new?: true
-}
+import type { WorkloadsSearch } from './search.ts'
 
 export const workloadsRoute = createRoute({
   getParentRoute: () => rootRoute,

@@ -10,7 +10,7 @@ import type { AuditFilters } from '../search.ts'
 import { text } from '../text.ts'
 import type { AuditLine } from '../use-audit.ts'
 import { actorText, sentenceOf } from './sentences.ts'
-import { ActOutcome } from './trail-tab.tsx'
+import { ActOutcome } from './act-outcome.tsx'
 
 interface LinePeekProps {
   /** Null when the line is not among those that were read. */

@@ -1,6 +1,5 @@
 import type { ReactNode } from 'react'
 import { useMe } from '../../../app/me.tsx'
-import { Status } from '../../../ui/data/status.tsx'
 import type { Column } from '../../../ui/data/table.tsx'
 import { Time } from '../../../ui/data/time.tsx'
 import { VirtualTable } from '../../../ui/data/virtual-table.tsx'
@@ -12,21 +11,10 @@ import { Skeleton } from '../../../ui/layout/skeleton.tsx'
 import type { AuditFilters, AuditSearch } from '../search.ts'
 import { text } from '../text.ts'
 import { type AuditLine, useAudit } from '../use-audit.ts'
+import { ActOutcome } from './act-outcome.tsx'
 import { AuditFilterBar } from './audit-filters.tsx'
 import { LinePeek } from './line-peek.tsx'
 import { actorText, actText, csvOf } from './sentences.ts'
-
-/** How an act ended, as an icon and a word. */
-export function ActOutcome({ outcome }: Pick<AuditLine, 'outcome'>) {
-  if (outcome === 'ok') return <Status tone="good">{text.ok}</Status>
-  if (outcome === null)
-    return (
-      <Status tone="warn" title={text.unknownMeans}>
-        {text.unknown}
-      </Status>
-    )
-  return <Status tone="bad">{text.refused(outcome)}</Status>
-}
 
 const columnsOf = (ownId: number | null): readonly Column<AuditLine>[] => [
   {

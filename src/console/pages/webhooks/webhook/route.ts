@@ -1,11 +1,6 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { rootRoute } from '../../../app/root-route.tsx'
-
-/** `delivery` shows one delivery beside the list. */
-export interface WebhookSearch {
-  readonly tab?: 'settings'
-  readonly delivery?: string
-}
+import type { WebhookSearch } from './search.ts'
 
 const deliveryShape = /^dlv_[0-9a-z]{1,64}$/
 

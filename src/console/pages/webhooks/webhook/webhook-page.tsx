@@ -18,7 +18,7 @@ import '../webhooks.css'
 import { WebhookState } from '../webhooks-page.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { DeliveryPeek } from './delivery-peek.tsx'
-import type { WebhookSearch } from './route.ts'
+import type { WebhookSearch } from './search.ts'
 import { DisableWebhook, RemoveWebhook, RotateSecret } from './webhook-dialogs.tsx'
 import { WebhookSettings } from './webhook-settings.tsx'
 
