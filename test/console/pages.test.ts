@@ -79,7 +79,7 @@ async function makeTools(app: TestApp, server: ListedServer, lead: number): Prom
 }
 
 /** Adds a webhook and a trust rule. Returns the id of the webhook. */
-async function makeOrganisation(app: TestApp, cookie: string, lead: number): Promise<string> {
+async function makeOrganisation(app: TestApp, cookie: string, lead: number, receiver: string): Promise<string> {
   const made = async (path: string, body: object) => {
     const reply = await app.call('POST', path, body, { cookie })
     expect(reply.status, `${path} ${reply.text}`).toBe(201)
@@ -88,7 +88,7 @@ async function makeOrganisation(app: TestApp, cookie: string, lead: number): Pro
   const rule = { name: 'Deploys of acme/app', issuer: 'https://token.actions.githubusercontent.com', subject: 'repo:acme/app:ref:refs/heads/main' }
   await made('/me/agent-trust', { ...rule, agent_id: lead, key_id: app.keyId })
   const events = ['budget.block', 'run.held', 'key.revoked']
-  return String((await made('/me/webhooks', { url: 'https://hooks.example.com/brigade', event_types: events, description: 'On call' })).id)
+  return String((await made('/me/webhooks', { url: `http://${receiver}/brigade`, event_types: events, description: 'On call' })).id)
 }
 
 /** Every page, with a text that it shows when it is ready. */
@@ -136,7 +136,7 @@ const pages = [
   { name: 'tool-server-settings', path: '/console/tools/{server}?tab=settings', ready: 'How agents reach it' },
   { name: 'agent-tools', path: '/console/agents/{lead}?tab=tools', ready: 'matches 1 tool' },
   { name: 'settings', path: '/console/settings', ready: 'This month ends' },
-  { name: 'webhooks', path: '/console/webhooks', ready: 'hooks.example.com' },
+  { name: 'webhooks', path: '/console/webhooks', ready: 'On call' },
   { name: 'webhooks-new', path: '/console/webhooks?new=true', ready: 'Events of later versions' },
   { name: 'webhook', path: '/console/webhooks/{webhook}', ready: 'Nothing was sent yet' },
   { name: 'webhook-settings', path: '/console/webhooks/{webhook}?tab=settings', ready: 'run.held' },
@@ -178,7 +178,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
     cookie = (await app.gateway.app.sessions.create(app.userId, app.orgId, null, 'owner@test-org.test')).cookie
     workspace = await makeTeam(app, cookie)
     server = await makeTools(app, listed, lead)
-    webhook = await makeOrganisation(app, cookie, lead)
+    webhook = await makeOrganisation(app, cookie, lead, listed.hostPort)
     browser = await startBrowser()
   }, 120_000)
   afterAll(async () => {

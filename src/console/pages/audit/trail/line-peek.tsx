@@ -9,8 +9,8 @@ import { Peek } from '../../../ui/overlays/peek.tsx'
 import type { AuditFilters } from '../search.ts'
 import { text } from '../text.ts'
 import type { AuditLine } from '../use-audit.ts'
-import { actorText, sentenceOf } from './sentences.ts'
 import { ActOutcome } from './act-outcome.tsx'
+import { actorText, sentenceOf } from './sentences.ts'
 
 interface LinePeekProps {
   /** Null when the line is not among those that were read. */
