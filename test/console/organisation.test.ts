@@ -80,6 +80,9 @@ describe.skipIf(program === null)(suiteName('pages of the organisation'), { time
     await settled(page)
     expect(await opened.axe(), name).toEqual([])
     expect(opened.faults, name).toEqual([])
+    await page.setViewportSize(sizes.narrow)
+    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${name}: no scrolling sideways`).toBe(true)
+    await page.setViewportSize(sizes.wide)
     if (pictures !== undefined) await takePictures(pictures, name)
   }
   const takePictures = async (into: string, name: string): Promise<void> => {
