@@ -103,6 +103,19 @@ async function makeRouting(app: TestApp, own: OwnServer): Promise<number> {
   return id
 }
 
+/** Adds a webhook and a trust rule. Returns the id of the webhook. */
+async function makeOrganisation(app: TestApp, cookie: string, lead: number, receiver: string): Promise<string> {
+  const made = async (path: string, body: object) => {
+    const reply = await app.call('POST', path, body, { cookie })
+    expect(reply.status, `${path} ${reply.text}`).toBe(201)
+    return reply.json
+  }
+  const rule = { name: 'Deploys of acme/app', issuer: 'https://token.actions.githubusercontent.com', subject: 'repo:acme/app:ref:refs/heads/main' }
+  await made('/me/agent-trust', { ...rule, agent_id: lead, key_id: app.keyId })
+  const events = ['budget.block', 'run.held', 'key.revoked']
+  return String((await made('/me/webhooks', { url: `http://${receiver}/brigade`, event_types: events, description: 'On call' })).id)
+}
+
 /** Every page, with a text that it shows when it is ready. */
 const pages = [
   { name: 'overview', path: '/console', ready: 'Top models' },
@@ -167,6 +180,19 @@ const pages = [
   { name: 'server', path: '/console/servers?server=1', ready: 'Answers a plain request' },
   { name: 'servers-new', path: '/console/servers?new=true', ready: 'Its own id for the model' },
   { name: 'settings', path: '/console/settings', ready: 'This month ends' },
+  { name: 'webhooks', path: '/console/webhooks', ready: 'On call' },
+  { name: 'webhooks-new', path: '/console/webhooks?new=true', ready: 'Events of later versions' },
+  { name: 'webhook', path: '/console/webhooks/{webhook}', ready: 'Nothing was sent yet' },
+  { name: 'webhook-settings', path: '/console/webhooks/{webhook}?tab=settings', ready: 'run.held' },
+  { name: 'audit', path: '/console/audit', ready: 'You made' },
+  { name: 'audit-verify', path: '/console/audit?tab=verify', ready: 'Records of tools' },
+  { name: 'workloads', path: '/console/workloads', ready: 'repo:acme/app' },
+  { name: 'workloads-new', path: '/console/workloads?new=true', ready: 'Where does it run?' },
+  { name: 'workloads-test', path: '/console/workloads?tab=test', ready: 'Paste a token of a platform' },
+  { name: 'compliance', path: '/console/compliance', ready: 'are listed as evidence' },
+  { name: 'billing', path: '/console/billing', ready: 'No movement yet' },
+  { name: 'billing-details', path: '/console/billing?tab=details', ready: 'Notice below' },
+  { name: 'billing-top-up', path: '/console/billing?topup=true', ready: 'Set the billing address first' },
   { name: 'health', path: '/console/health', ready: 'Sums from' },
   { name: 'gallery', path: '/console/gallery', ready: 'Thing 3' },
   { name: 'not-found', path: '/console/nothing-here', ready: 'There is no such page' },
@@ -185,6 +211,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
   let server: string
   let own: OwnServer
   let collection: number
+  let webhook: string
   beforeAll(async () => {
     await builtConsole()
     const clock = clockBefore(29)
@@ -199,6 +226,7 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
     workspace = await makeTeam(app, cookie)
     server = await makeTools(app, listed, lead)
     collection = await makeRouting(app, own)
+    webhook = await makeOrganisation(app, cookie, lead, listed.hostPort)
     browser = await startBrowser()
   }, 120_000)
   afterAll(async () => {
@@ -235,7 +263,8 @@ describe.skipIf(program === null)(suiteName('pages of the console'), () => {
             .replace('{workspace}', String(workspace))
             .replace('{owner}', String(app.userId))
             .replace('{server}', server)
-            .replace('{collection}', String(collection)),
+            .replace('{collection}', String(collection))
+            .replace('{webhook}', webhook),
       )
       await opened.page.getByText(ready).filter({ visible: true }).first().waitFor()
       await check(name, place())

@@ -11,6 +11,8 @@ export interface NavEntry {
   readonly letter: string
   /** The least role that sees the page. Default: member. */
   readonly role?: 'admin' | 'owner'
+  /** A person with one of these capabilities sees the page, too. */
+  readonly orCapability?: readonly string[]
   /** True for pages that only operators of the gateway see. */
   readonly isForOperators?: boolean
   /** True for the few pages that a phone shows at the bottom. The others are under More. */
@@ -18,7 +20,8 @@ export interface NavEntry {
 }
 
 /** Returns whether the navigation shows a page to the person. */
-export const isShownTo = (me: Me, { role, isForOperators = false }: NavEntry): boolean => hasRole(me, role ?? 'member') && (!isForOperators || me.is_operator)
+export const isShownTo = (me: Me, { role, orCapability = [], isForOperators = false }: NavEntry): boolean =>
+  (hasRole(me, role ?? 'member') || orCapability.some(name => me.capabilities.includes(name))) && (!isForOperators || me.is_operator)
 
 interface NavGroup {
   readonly title: string
@@ -47,7 +50,24 @@ export const navigation: readonly NavGroup[] = [
       { to: '/members', label: 'Members', icon: 'people', letter: 'e' },
       { to: '/workspaces', label: 'Workspaces', icon: 'folder', letter: 'w' },
       { to: '/tools', label: 'Tools', icon: 'server', letter: 't' },
-      { to: '/settings', label: 'Settings', icon: 'settings', letter: 's', role: 'admin' },
+    ],
+  },
+  {
+    title: 'Organisation',
+    entries: [
+      { to: '/webhooks', label: 'Webhooks', icon: 'webhook', letter: 'x', role: 'admin' },
+      { to: '/audit', label: 'Audit', icon: 'history', letter: 'i', role: 'admin', orCapability: ['audit:view'] },
+      { to: '/workloads', label: 'Workload identities', icon: 'link', letter: 'y', role: 'admin' },
+      {
+        to: '/compliance',
+        label: 'Compliance',
+        icon: 'shield',
+        letter: 'q',
+        role: 'admin',
+        orCapability: ['usage:org:view', 'cost:org:view', 'audit:view'],
+      },
+      { to: '/billing', label: 'Billing', icon: 'file', letter: 'z' },
+      { to: '/settings', label: 'Settings', icon: 'settings', letter: 's' },
     ],
   },
   {

@@ -1,10 +1,13 @@
 import { createRouter } from '@tanstack/react-router'
 import { agentRoute } from '../pages/agents/agent/route.ts'
 import { agentsRoute } from '../pages/agents/route.ts'
+import { auditRoute } from '../pages/audit/route.ts'
+import { billingRoute } from '../pages/billing/route.ts'
 import { budgetsRoute } from '../pages/budgets/route.ts'
 import { callsRoute } from '../pages/calls/route.ts'
 import { collectionRoute } from '../pages/collections/one/route.ts'
 import { collectionsRoute } from '../pages/collections/route.ts'
+import { complianceRoute } from '../pages/compliance/route.ts'
 import { galleryRoute } from '../pages/gallery/route.ts'
 import { healthRoute } from '../pages/health/route.ts'
 import { keysRoute } from '../pages/keys/route.ts'
@@ -24,6 +27,9 @@ import { startRoute } from '../pages/start/route.ts'
 import { toolsRoute } from '../pages/tools/route.ts'
 import { toolServerRoute } from '../pages/tools/server/route.ts'
 import { usageRoute } from '../pages/usage/route.ts'
+import { webhooksRoute } from '../pages/webhooks/route.ts'
+import { webhookRoute } from '../pages/webhooks/webhook/route.ts'
+import { workloadsRoute } from '../pages/workloads/route.ts'
 import { workspacesRoute } from '../pages/workspaces/route.ts'
 import { rootRoute } from './root-route.tsx'
 
@@ -50,6 +56,12 @@ const routeTree = rootRoute.addChildren([
   collectionsRoute,
   collectionRoute,
   settingsRoute,
+  webhooksRoute,
+  webhookRoute,
+  auditRoute,
+  workloadsRoute,
+  complianceRoute,
+  billingRoute,
   healthRoute,
   playgroundRoute,
   startRoute,

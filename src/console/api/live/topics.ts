@@ -7,7 +7,7 @@ const families: Readonly<Record<string, readonly OperationName[]>> = {
   agent: ['listAgentsConsole', 'getAgentConsole'],
   key: ['listKeys'],
   member: ['listMembers'],
-  webhook: ['listWebhooks', 'listWebhookDeliveries'],
+  webhook: ['listWebhooks', 'listWebhookDeliveries', 'getWebhookDelivery'],
   memory: ['listConsole', 'historyConsole', 'searchMemoryConsole', 'memoryUsageConsole', 'listSharesConsole'],
   tools: ['listToolServers', 'previewAgentTools'],
   session: ['me', 'listOrgs'],

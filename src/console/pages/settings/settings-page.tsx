@@ -7,37 +7,39 @@ import { hasRole, useMe } from '../../app/me.tsx'
 import { useOwners } from '../../app/whom-to-ask.ts'
 import { Facts } from '../../ui/data/facts.tsx'
 import { exactTime } from '../../ui/format/dates.ts'
-import { Button, LinkButton } from '../../ui/forms/button.tsx'
+import { Button } from '../../ui/forms/button.tsx'
 import { RadioCards } from '../../ui/forms/choices.tsx'
 import { TextField } from '../../ui/forms/field.tsx'
-import { Empty } from '../../ui/layout/empty.tsx'
 import { InlineError } from '../../ui/layout/error-panel.tsx'
 import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
+import { InactivityPanel, OrgNamePanel, OwnNamePanel } from './names-panel.tsx'
+import { SessionsPanel } from './sessions-panel.tsx'
 import './settings.css'
 import { SignInPanels } from './sign-in-panel.tsx'
 import { text } from './text.ts'
 
-/** The settings of the organisation that have no page of their own. */
+/** The settings of the organisation that have no page of their own, and those of the person. Members see their own. */
 export function SettingsPage() {
-  const isAdmin = hasRole(useMe(), 'admin')
+  const me = useMe()
+  const isAdmin = hasRole(me, 'admin')
   const owners = useOwners()
   return (
-    <Page title={text.title} intro={text.intro}>
-      {isAdmin ? (
-        <div className="settings-panels">
-          <CurrencyPanel />
-          <ZonePanel />
-          <SignInPanels />
-        </div>
-      ) : (
-        <Panel>
-          <Empty icon="settings" title={text.membersTitle} action={<LinkButton to="/keys">Keys</LinkButton>}>
-            {text.members(owners)}
-          </Empty>
-        </Panel>
-      )}
+    <Page title={text.title} intro={isAdmin ? text.intro : `${text.introMember} ${text.members(owners)}`}>
+      <div className="settings-panels">
+        <OwnNamePanel key={me.user.name} />
+        {hasRole(me, 'owner') && <OrgNamePanel key={me.org.name} />}
+        {isAdmin && (
+          <>
+            <CurrencyPanel />
+            <ZonePanel />
+            <SignInPanels />
+            <InactivityPanel key={me.org.key_inactivity_days} />
+          </>
+        )}
+      </div>
+      <SessionsPanel />
     </Page>
   )
 }

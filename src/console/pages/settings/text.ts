@@ -4,8 +4,8 @@ import { dateText } from '../../ui/format/dates.ts'
 /** Texts of the settings of the organisation. */
 export const text = {
   title: 'Settings',
-  intro: 'What holds for the whole organisation.',
-  membersTitle: 'Owners and admins see the settings',
+  intro: 'What holds for the whole organisation, and for you.',
+  introMember: 'What holds for you. Owners and admins set what holds for the organisation.',
   members: (owners: readonly string[]): string => askSentence(owners),
   currencyTitle: 'Currency beside rupees',
   currencyAbout: 'Reports and the console show it beside rupees. Budgets, balances and invoices stay in rupees.',
@@ -26,4 +26,49 @@ export const text = {
   zoneSaved: (zone: string): string => `New days, weeks and months of budgets follow ${zone}.`,
   ownersOnly: 'Owners change it.',
   ends: { month: 'This month ends', week: 'This week ends', day: 'This day ends' },
+} as const
+
+/** Texts of the sessions of the person. */
+export const sessionText = {
+  title: 'Where you are signed in',
+  note: 'Your own sessions, in every organisation.',
+  columns: { browser: 'Browser', org: 'Organisation', created: 'Signed in', used: 'Last used', ends: 'Ends' },
+  browsers: {
+    edge: 'Edge',
+    opera: 'Opera',
+    samsung: 'Samsung Internet',
+    firefox: 'Firefox',
+    chrome: 'Chrome',
+    safari: 'Safari',
+    curl: 'curl',
+    other: 'Another program',
+  },
+  current: 'This one',
+  end: 'End',
+  endTitle: 'End a session',
+  endAbout: (browser: string): string => `${browser} is signed out within a second.`,
+  ended: 'The session is ended.',
+  endOthers: 'End all others',
+  othersAbout: 'Every other browser and terminal is signed out within a second. This one stays.',
+  othersEnded: (many: number): string => (many === 1 ? '1 session is ended.' : `${many} sessions are ended.`),
+} as const
+
+/** Texts of names and of unused keys. */
+export const nameText = {
+  save: 'Save',
+  saved: 'Saved.',
+  ownTitle: 'Your name',
+  own: 'Name',
+  ownHint: (email: string): string => `Others see it beside ${email}.`,
+  orgTitle: 'Organisation',
+  org: 'Name of the organisation',
+  orgHint: 'It is on invitations, invoices and reports.',
+  inactivityTitle: 'Unused keys',
+  inactivityAbout: 'A key that nobody uses is a risk. Its owner is notified before, and can keep it.',
+  inactivity: 'A key without use is',
+  inactivityKinds: [
+    { value: 'never', label: 'Never disabled' },
+    { value: 'days', label: 'Disabled after some days' },
+  ],
+  days: 'Days without use',
 } as const

@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from 'react'
 import { Code } from '../data/code.tsx'
+import { download } from '../format/download.ts'
 import { Button } from '../forms/button.tsx'
 import { CopyButton } from '../forms/copy.tsx'
 import { Tabs } from '../layout/tabs.tsx'
@@ -14,15 +15,6 @@ interface SecretPanelProps {
   /** How clients use it: one tab each. */
   readonly clients: readonly { readonly id: string; readonly label: string; readonly text: string }[]
   readonly onDone: () => void
-}
-
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/plain' }))
-  const link = document.createElement('a')
-  link.href = url
-  link.download = name
-  link.click()
-  URL.revokeObjectURL(url)
 }
 
 /** Shows a secret once. Only its own button closes it, so that a click outside cannot lose the secret. */
@@ -46,7 +38,7 @@ export function SecretPanel({ title, children, secret, variable, clients, onDone
         <code className="secret-text">{secret}</code>
         <div className="secret-acts">
           <CopyButton text={secret} label="Copy" look="primary" />
-          <Button icon="download" onClick={() => download('brigade.env', `${variable}=${secret}\n`)}>
+          <Button icon="download" onClick={() => download('brigade.env', 'text/plain', `${variable}=${secret}\n`)}>
             Download .env
           </Button>
         </div>

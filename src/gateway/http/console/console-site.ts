@@ -10,6 +10,7 @@ import { consoleMissingPage, consoleOffPage, mcpPage, startPage } from '../../ac
 import { skipBody } from '../bodies/pieces.ts'
 import type { EdgeDeps } from '../edge.ts'
 import { writeError, writeReply } from '../replies/reply-writer.ts'
+import { checkoutPage, checkoutPath, checkoutScript, checkoutScriptPath } from './checkout-page.ts'
 import { builtConsole, type ConsoleFile, type ConsoleFiles, readConsole, variantFor } from './console-files.ts'
 
 /** The paths of the console. A page of the console is any path below that is not an asset. */
@@ -62,10 +63,12 @@ export class ConsoleSite {
   serve(path: string, request: IncomingMessage, response: ServerResponse, deps: EdgeDeps): boolean {
     const answer = (make: () => Reply): true => this.#answer(make, request, response, deps)
     if (path.startsWith(assetsPath) && this.#isOn) return answer(() => this.#asset(path.slice(assetsPath.length), request))
+    if (path === checkoutScriptPath && this.#isOn && isRead(request)) return answer(checkoutScript)
     if (!wantsPage(request)) return false
     if (!isRead(request)) return answer(refuseMethod)
     if (path === '/') return answer(() => (this.#isOn ? reply.redirect(consolePath, uncached) : startPage()))
     if (!this.#isOn) return answer(consoleOffPage)
+    if (path === checkoutPath) return answer(() => checkoutPage(new URL(request.url ?? '/', 'http://gateway').searchParams, deps.baseUrl()))
     const files = this.#files
     return answer(() =>
       files === null ? consoleMissingPage() : fileReply(files.page, request, { 'cache-control': 'no-cache', vary: 'accept, accept-encoding' }),

@@ -1,0 +1,5 @@
+/** `delivery` shows one delivery beside the list. */
+export interface WebhookSearch {
+  readonly tab?: 'settings'
+  readonly delivery?: string
+}
