@@ -77,7 +77,7 @@ export const navigation: readonly NavGroup[] = [
       { to: '/providers', label: 'Providers', icon: 'link', letter: 'v' },
       { to: '/routing', label: 'Routing', icon: 'split', letter: 'f' },
       { to: '/collections', label: 'Collections', icon: 'folder', letter: 'l' },
-      { to: '/servers', label: 'Own servers', icon: 'terminal', letter: 'x' },
+      { to: '/servers', label: 'Own servers', icon: 'terminal', letter: 'n' },
     ],
   },
   { title: 'Operator', entries: [{ to: '/health', label: 'Health', icon: 'shield', letter: 'h', isForOperators: true }] },
