@@ -49,7 +49,10 @@ function sentenceOf(text: string): string {
 }
 
 /** All fields of any API in which the user may have written text. */
-const contentNames = ['messages', 'input', 'prompt', 'system', 'instructions', 'tools', 'text', 'response_format', 'metadata', 'user'] as const
+const contentNames = [
+  ...['messages', 'input', 'prompt', 'system', 'instructions', 'tools', 'text', 'response_format', 'metadata', 'user', 'query', 'documents'],
+  ...['contents', 'content', 'requests', 'systemInstruction', 'system_instruction', 'generationConfig', 'generation_config'],
+]
 
 /** Returns all text that the user may have written. Returns null when the text is too long or nested too deeply to be searched. */
 function contentOf(body: Readonly<Record<string, unknown>>): string | null {

@@ -28,3 +28,17 @@ describe('the public message of a provider’s error', () => {
     expect(performance.now() - startedMs).toBeLessThan(5000)
   })
 })
+
+test('a quote from a request of any format is removed', () => {
+  const said = 'my name is Asha Rao of Pune'
+  const text = JSON.stringify({ error: { message: `bad text: ${said}` } })
+  const bodies = [
+    { contents: [{ parts: [{ text: said }] }] },
+    { systemInstruction: { parts: [{ text: said }] } },
+    { content: { parts: [{ text: said }] } },
+    { requests: [{ content: { parts: [{ text: said }] } }] },
+    { query: said },
+    { documents: [{ text: said }] },
+  ]
+  for (const body of bodies) expect(publicMessage(text, null, body), JSON.stringify(body)).not.toContain('Asha')
+})
