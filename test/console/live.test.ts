@@ -66,14 +66,16 @@ describe.skipIf(program === null)(suiteName('a console that stays up to date'), 
     })
     await page.goto(`${app.baseUrl}/console/keys`)
     await live(page, 'live')
+    // The first page may have asked for a stream, too, before it was left.
+    const before = streams
     const second = await context.newPage()
     opened.watch(second, new URL(app.baseUrl).origin)
     await second.goto(`${app.baseUrl}/console/keys`)
     await live(second, 'live')
-    expect(streams).toBe(1)
+    expect([before > 0, streams]).toEqual([true, before])
     await app.newKey({ name: 'before' })
     await page.close()
-    await until(() => streams === 2, 'the stream of the other tab')
+    await until(() => streams === before + 1, 'the stream of the other tab')
     await live(second, 'live')
     const colleague = await app.newMember('admin')
     await app.call('POST', '/me/keys', { name: 'seen by the second tab' }, { cookie: colleague.cookie })

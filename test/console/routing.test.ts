@@ -91,7 +91,7 @@ describe.skipIf(program === null)(suiteName('providers, models and routing in th
     gamma.script(() => ({ status: 401, body: {} }))
     await peek.getByRole('button', { name: 'Test now' }).click()
     await said(page, 'The provider refused the key.')
-    await peek.getByLabel('Use it first').check()
+    await peek.getByLabel('Use it first').click()
     await said(page, 'Calls use your Gamma key first.')
     expect((await read('/me/byok')).keys).toMatchObject([{ provider: 'gamma', always_use: true, models: 2 }])
     expect(await opened.axe()).toEqual([])

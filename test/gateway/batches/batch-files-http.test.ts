@@ -121,7 +121,7 @@ describe('files of batches', () => {
     await until(async () => (await anthropic.messages.batches.retrieve(batch.id)).processing_status === 'ended')
     await window(0)
     const refused = await app.call('GET', `/v1/messages/batches/${batch.id}/results`)
-    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('data-retention window')])
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('retention window')])
     await window(7)
     expect((await app.call('GET', `/v1/messages/batches/${batch.id}/results`)).status).toBe(200)
   })

@@ -368,11 +368,11 @@ describe('batches', () => {
     const other = await app.otherOrg('Zero')
     const client = new OpenAI({ baseURL: `${app.baseUrl}/v1`, apiKey: other.key, maxRetries: 0 })
     await expect(upload(linesOf(1), client)).rejects.toMatchObject({ status: 403, code: 'model_gated' })
-    // A window that was closed after the upload counts too.
+    // A window that is closed ends the files.
     const { client: closed, userId, orgId } = await newOrg('Closed')
     const file = await upload(linesOf(1), closed)
     await app.call('PUT', '/me/org/data-retention', { days: 0 }, { cookie: await app.signIn(userId, orgId) })
     const begun = closed.batches.create({ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' })
-    await expect(begun).rejects.toMatchObject({ status: 403, code: 'model_gated' })
+    await expect(begun).rejects.toMatchObject({ status: 404, code: 'not_found' })
   })
 })
