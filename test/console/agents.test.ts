@@ -183,7 +183,7 @@ describe.skipIf(program === null)(suiteName('agents in the console'), { timeout:
     )
     expect(await opened.axe()).toEqual([])
     await panel.getByRole('button', { name: 'I have stored it' }).click()
-    await until(async () => !(await page.content()).includes(token), 'the token is gone')
+    await until(async () => !(await page.content()).includes(token))
     expect(opened.faults).toEqual([])
     await opened.context.close()
   })

@@ -266,7 +266,9 @@ describe.runIf(there)(`a fresh clone, ${title}`, () => {
     },
   )
 
-  test('FIRST-11 npm start in a fresh clone installs only what building and running need, serves, and a later start installs and builds nothing', { timeout: 600_000 }, async () => {
+  test('FIRST-11 npm start in a fresh clone installs only what building and running need, serves, and a later start installs and builds nothing', {
+    timeout: 600_000,
+  }, async () => {
     const serve = async (): Promise<string> => {
       const gateway = await started('npm', ['start'], clone, { ...env, DATA_DIR: join(clone, '.brigade-of-start') })
       try {

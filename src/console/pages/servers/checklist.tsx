@@ -1,6 +1,6 @@
 import { Icon } from '../../ui/icon.tsx'
+import type { Compliance } from './own-server.ts'
 import { text } from './text.ts'
-import type { Compliance } from './use-servers.ts'
 
 type Check = Compliance['checks'][number]
 

@@ -1,12 +1,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
 import { apiQuery, queryClient } from '../../api/queries.ts'
 import { rootRoute } from '../../app/root-route.tsx'
-
-export interface ServersSearch {
-  /** The id of the server that is open beside the list. */
-  readonly server?: number
-  readonly new?: true
-}
+import type { ServersSearch } from './own-server.ts'
 
 export const serversRoute = createRoute({
   getParentRoute: () => rootRoute,

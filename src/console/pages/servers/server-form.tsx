@@ -11,8 +11,9 @@ import { Dialog } from '../../ui/overlays/dialog.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
 import { findChatModels } from '../steps/use-models.ts'
 import { Checklist } from './checklist.tsx'
+import type { OwnServer } from './own-server.ts'
 import { formText as text } from './text.ts'
-import { type OwnServer, type ServerBody, type ServerChanges, serversChanged } from './use-servers.ts'
+import { type ServerBody, type ServerChanges, serversChanged } from './use-servers.ts'
 
 /** A server as a person typed it. */
 interface Draft {

@@ -12,8 +12,9 @@ import { Confirm } from '../../ui/overlays/confirm.tsx'
 import { Peek } from '../../ui/overlays/peek.tsx'
 import { toast } from '../../ui/overlays/toast.tsx'
 import { Checklist, resultOf } from './checklist.tsx'
+import type { OwnServer } from './own-server.ts'
 import { formText, text } from './text.ts'
-import { type OwnServer, serversChanged, useRetest } from './use-servers.ts'
+import { serversChanged, useRetest } from './use-servers.ts'
 
 interface ServerPeekProps {
   /** Null: there is no such server. */

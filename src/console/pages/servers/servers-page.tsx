@@ -12,12 +12,12 @@ import { Page } from '../../ui/layout/page.tsx'
 import { Loaded, Panel } from '../../ui/layout/panel.tsx'
 import { Skeleton } from '../../ui/layout/skeleton.tsx'
 import { resultOf } from './checklist.tsx'
-import type { ServersSearch } from './route.ts'
+import type { OwnServer, ServersSearch } from './own-server.ts'
 import { ServerForm } from './server-form.tsx'
 import { ServerPeek } from './server-peek.tsx'
 import './servers.css'
 import { text } from './text.ts'
-import { type OwnServer, useServers } from './use-servers.ts'
+import { useServers } from './use-servers.ts'
 
 const route = getRouteApi('/servers')
 

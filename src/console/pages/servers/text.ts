@@ -1,5 +1,5 @@
 import { askSentence } from '../../app/whom-to-ask.ts'
-import type { Compliance } from './use-servers.ts'
+import type { Compliance } from './own-server.ts'
 
 type CheckName = Compliance['checks'][number]['name']
 

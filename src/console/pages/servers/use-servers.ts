@@ -1,12 +1,11 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { apiErrorOf } from '../../api/api-error.ts'
-import { api, type CallOptions, type ReplyOf } from '../../api/call.ts'
+import { api, type CallOptions } from '../../api/call.ts'
 import { apiQuery, invalidate } from '../../api/queries.ts'
 import { toast } from '../../ui/overlays/toast.tsx'
+import type { OwnServer } from './own-server.ts'
 import { text } from './text.ts'
 
-export type OwnServer = ReplyOf<'listCustomEndpoints'>['endpoints'][number]
-export type Compliance = OwnServer['compliance']
 export type ServerBody = CallOptions<'createCustomEndpoint'>['body']
 export type ServerChanges = CallOptions<'changeCustomEndpoint'>['body']
 
