@@ -266,7 +266,7 @@ describe.runIf(there)(`a fresh clone, ${title}`, () => {
     },
   )
 
-  test('FIRST-11 npm start in a fresh clone installs only what building and running need, serves, and a later start installs and builds nothing', {
+  test('npm start in a fresh clone installs only what building and running need, serves, and a later start installs and builds nothing', {
     timeout: 600_000,
   }, async () => {
     const serve = async (): Promise<string> => {
