@@ -46,7 +46,7 @@ const charged = async (): Promise<readonly { kind: string; outcome: string; mode
 
 const shell = `call run_shell_command ${JSON.stringify({ command: 'expr 2000 + 26', description: 'adds' })}`
 
-test('CLOUD-05: the Gemini CLI completes a job with a tool call and prints the answer', async () => {
+test('CLOUD-05 the Gemini CLI completes a job with a tool call and prints the answer', async () => {
   const before = (await charged()).length
   const { code, stdout, stderr } = await gemini('sandbox-chat', shell, {}, 'stream-json')
   expect({ code, stderr: code === 0 ? '' : stderr + stdout }).toEqual({ code: 0, stderr: '' })

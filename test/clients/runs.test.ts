@@ -150,7 +150,7 @@ async function play(client: Client, agent: { id: number; token: string }, prompt
 }
 
 describe.each([claude, codex, opencode])('RUN-08: $name', client => {
-  test('RUN-08: a job with its sub-agents is one run, and a further sub-agent is refused while those that it has go on', async () => {
+  test('RUN-08 a job with its sub-agents is one run, and a further sub-agent is refused while those that it has go on', async () => {
     app.alpha.script(delegating(1))
     const one = await play(client, await capped(`${client.name} one`, { max_subagents: 1 }), 'PARENT-JOB')
     expect(one.said).toContain('PARENT-DONE 1')
@@ -166,7 +166,7 @@ describe.each([claude, codex, opencode])('RUN-08: $name', client => {
     expect(two.statuses.filter(status => status === '429')).toHaveLength(1 + client.retries)
   })
 
-  test('RUN-08: at a cap on the calls of the run it ends its turn with the reason, and no provider is asked again', async () => {
+  test('RUN-08 at a cap on the calls of the run it ends its turn with the reason, and no provider is asked again', async () => {
     app.alpha.script(endless)
     const { said, runs, statuses } = await play(client, await capped(`${client.name} calls`, { max_calls: 4 }), 'go on')
     expect(statuses.slice(0, 4)).toEqual(['200', '200', '200', '200'])

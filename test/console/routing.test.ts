@@ -356,7 +356,7 @@ describe.skipIf(program === null)(suiteName('providers, models and routing in th
     await Promise.all([opened.context.close(), second.context.close()])
   }
 
-  test('CONS-11: providers, own servers, chains, models and collections are saved, tested and previewed; a chain is sorted by drag and by keyboard', async () => {
+  test('CONS-11 providers, own servers, chains, models and collections are saved, tested and previewed; a chain is sorted by drag and by keyboard', async () => {
     // The browser reports a refused request as an error of the console.
     const opened = await openPage(browser, app, '/console/providers', { cookie, expected: [/status of (400|404|502)/] })
     await driveProviders(opened)

@@ -28,7 +28,7 @@ describe.skipIf(program === null)(suiteName('sign-in of companies in the console
     await app?.stop()
   })
 
-  test('CAPI-13: the console shows the issuer with its name and icon, and an owner maps a group to a role and a workspace there', async () => {
+  test('CAPI-13 the console shows the issuer with its name and icon, and an owner maps a group to a role and a workspace there', async () => {
     const cookie = await app.signIn()
     const { json: workspace } = await app.call('POST', '/me/workspaces', { name: 'Research' }, { cookie })
     const opened = await openPage(browser, app, '/console/settings', { cookie })
@@ -58,7 +58,7 @@ describe.skipIf(program === null)(suiteName('sign-in of companies in the console
     expect([...opened.faults, ...admin.faults]).toEqual([])
   })
 
-  test('CAPI-13: the page with the ways to sign in shows the picture under its policy', async () => {
+  test('CAPI-13 the page with the ways to sign in shows the picture under its policy', async () => {
     const { page, faults } = await openPage(browser, app, '/auth', {})
     const link = page.getByRole('link', { name: 'Continue with Acme & Sons' })
     await link.waitFor()

@@ -111,7 +111,7 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
     expect([path, reply.status, reply.status === 200 ? '' : text.slice(0, 300)]).toEqual([path, 200, ''])
   }
 
-  test('FAST-03: a flush of large batches of usage does not hold the loop', async () => {
+  test('FAST-03 a flush of large batches of usage does not hold the loop', async () => {
     const events = async (): Promise<number> => (await fleet.db.one(eventsOf, caller.id)).count
     let before = 0
     await expectKept(
@@ -131,7 +131,7 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
     )
   })
 
-  test('FAST-03: reports and CSV over many events do not hold the loop', async () => {
+  test('FAST-03 reports and CSV over many events do not hold the loop', async () => {
     const client = new pg.Client({ connectionString: postgres.url })
     await client.connect()
     const nowMs = Date.now()
@@ -158,7 +158,7 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
     )
   })
 
-  test('FAST-03: a picture that is shrunk does not hold the loop', async () => {
+  test('FAST-03 a picture that is shrunk does not hold the loop', async () => {
     const image = partOf(urlOf(await picture(2400, 1600)))
     const body = JSON.stringify({ model: 'vision-model', max_tokens: 1, messages: [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, image] }] })
     await expectKept(() => repeat(() => ask('/v1/chat/completions', body)))
@@ -170,7 +170,7 @@ describe.runIf(onPostgres && findPostgres() !== null)('the delay of the event lo
     await expectKept(() => repeat(() => ask('/v1/chat/completions', body)))
   })
 
-  test('FAST-03: bodies of 30 MB that are changed or translated do not hold the loop', async () => {
+  test('FAST-03 bodies of 30 MB that are changed or translated do not hold the loop', async () => {
     const text = 'Some "words"\n'.repeat(8_000)
     const messages = Array.from({ length: 235 }, (_, index) => ({ role: index % 2 === 0 ? 'user' : 'assistant', content: text }))
     const asked = [...messages, { role: 'user', content: 'Hello' }]

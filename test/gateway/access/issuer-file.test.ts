@@ -73,7 +73,7 @@ describe('the file of issuers', () => {
   })
 })
 
-test('CAPI-13: an issuer whose metadata lead to another private address, or that is not there at the first sign-in, is refused', async () => {
+test('CAPI-13 an issuer whose metadata lead to another private address, or that is not there at the first sign-in, is refused', async () => {
   const [acme, inner] = [await startOpenidIssuer('', 'acme'), await startOpenidIssuer('', 'acme')]
   const issuers = [{ ...entry, issuer: acme.url, client_id: acme.clientId }]
   const app = await startApp({ env: { SIGN_IN_FILE: fileOf({ issuers }), ACME_SECRET: acme.clientSecret } })

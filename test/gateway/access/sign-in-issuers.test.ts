@@ -107,7 +107,7 @@ const expectRefused = (reply: { status: number; json: { error: { code: string; m
 }
 
 describe('CAPI-13 sign-in at any OpenID Connect issuer', () => {
-  test('CAPI-13: the sign-in page shows each issuer with its own name and icon, and the page allows pictures but no script', async () => {
+  test('CAPI-13 the sign-in page shows each issuer with its own name and icon, and the page allows pictures but no script', async () => {
     const { text, headers } = await app.call('GET', '/auth', undefined, { token: null })
     expect(
       [...text.matchAll(/href="([^"]*)"><img src="(data:image[^"]*)" alt="" width="20" height="20"><span>([^<]*)</g)].map(([, ...parts]) => parts),
@@ -120,7 +120,7 @@ describe('CAPI-13 sign-in at any OpenID Connect issuer', () => {
     expect((await app.call('GET', '/auth/other', undefined, { token: null })).status).toBe(404)
   })
 
-  test('CAPI-13: people of two different issuers who sign in concurrently join the organisation of their own mail domain, and no other', async () => {
+  test('CAPI-13 people of two different issuers who sign in concurrently join the organisation of their own mail domain, and no other', async () => {
     acme.person = { sub: 'asha', email: 'Asha@Acme.test', email_verified: true, name: 'Asha Rao' }
     globex.person = { sub: 'asha', email: 'asha@globex.test', email_verified: true, name: 'Asha G' }
     const browsers = [new TestBrowser(), new TestBrowser()] as const
@@ -141,7 +141,7 @@ describe('CAPI-13 sign-in at any OpenID Connect issuer', () => {
     expect((await linesOf('joinBySignIn')).length).toBe(1)
   })
 
-  test('CAPI-13: an unverified address, and an address of a domain for which the issuer does not vouch, sign nobody in and join nothing', async () => {
+  test('CAPI-13 an unverified address, and an address of a domain for which the issuer does not vouch, sign nobody in and join nothing', async () => {
     for (const email_verified of [false, 'false', undefined, null]) {
       const { reply } = await atAcme('unverified', { email_verified })
       expect(expectRefused(reply)).toContain('Acme & Sons states no verified e-mail address')
@@ -158,7 +158,7 @@ describe('CAPI-13 sign-in at any OpenID Connect issuer', () => {
     expect((await partner.call('GET', '/me')).json.org.kind).toBe('personal')
   })
 
-  test('CAPI-13: the setting email_verified decides about a claim that is not there, and never about one that denies the address', async () => {
+  test('CAPI-13 the setting email_verified decides about a claim that is not there, and never about one that denies the address', async () => {
     const at = async (email_verified?: unknown) => {
       makers.person = { sub: 'lee', email: 'lee@globex.test', ...(email_verified === undefined ? {} : { email_verified }) }
       return signInAt(app, 'makers')
@@ -170,7 +170,7 @@ describe('CAPI-13 sign-in at any OpenID Connect issuer', () => {
     expectRefused((await atGlobex('lee', { email_verified: undefined })).reply)
   })
 
-  test('CAPI-13: an owner chooses the role of who joins; a removed person, and a person beyond MEMBERS_MAX, do not join', async () => {
+  test('CAPI-13 an owner chooses the role of who joins; a removed person, and a person beyond MEMBERS_MAX, do not join', async () => {
     expect((await asOwner('PUT', '/me/sign-in-rules/acme', { default_role: 'admin' })).json).toMatchObject({ ok: true, default_role: 'admin', groups: [] })
     const bela = await atAcme('bela', { email: 'bela@acme.example' })
     const { user } = (await bela.call('GET', '/me')).json
@@ -203,7 +203,7 @@ describe('CAPI-13 sign-in at any OpenID Connect issuer', () => {
 })
 
 describe('CAPI-13 groups give roles and workspaces', () => {
-  test('CAPI-13: groups give exactly their roles and workspaces at each sign-in, and a lost group takes them away, with a line for each', async () => {
+  test('CAPI-13 groups give exactly their roles and workspaces at each sign-in, and a lost group takes them away, with a line for each', async () => {
     const [red, blue, own] = [await newWorkspace('Red'), await newWorkspace('Blue'), await newWorkspace('By hand')]
     const rules = [
       { group: 'platform-admins', role: 'admin', workspace_ids: [red] },
@@ -241,7 +241,7 @@ describe('CAPI-13 groups give roles and workspaces', () => {
     expect([(await membersOf(ownerOfAcme))['gus@acme.test'], await teamOf(red)]).toEqual(['member', []])
   })
 
-  test('CAPI-13: no group makes an owner, and groups take nothing from an owner', async () => {
+  test('CAPI-13 no group makes an owner, and groups take nothing from an owner', async () => {
     const refused = await asOwner('PUT', '/me/sign-in-rules/acme', { default_role: 'member', groups: [{ group: 'g', role: 'owner' }] })
     expect([refused.status, refused.json.error.code]).toEqual([400, 'bad_request'])
     expect((await asOwner('PUT', '/me/sign-in-rules/acme', { default_role: 'owner' })).status).toBe(400)
@@ -256,7 +256,7 @@ describe('CAPI-13 groups give roles and workspaces', () => {
     expect((await (await atAcme('hema', { acl: { groups: ['staff'] } })).call('GET', '/me')).json.role).toBe('member')
   })
 
-  test('CAPI-13: a claim of groups that cannot be read signs nobody in', async () => {
+  test('CAPI-13 a claim of groups that cannot be read signs nobody in', async () => {
     const many = Array.from({ length: 2_001 }, (_, index) => `g${index}`)
     for (const groups of [many, [1], { a: 1 }, ['x'.repeat(257)], 7])
       expect(expectRefused((await atGlobex('ines', { ...({ groups } as object) })).reply)).toContain('"groups"')
@@ -265,7 +265,7 @@ describe('CAPI-13 groups give roles and workspaces', () => {
     expect(app.logLines.map(line => JSON.parse(line))).toContainEqual(expect.objectContaining({ provider: 'globex', code: 'refused_claims' }))
   })
 
-  test('CAPI-13: only an owner changes the rules, for issuers and workspaces of the own organisation', async () => {
+  test('CAPI-13 only an owner changes the rules, for issuers and workspaces of the own organisation', async () => {
     const { json } = await asOwner('GET', '/me/sign-in-rules')
     expect(json.issuers.map(({ id, name, icon, domains, states_groups }: Record<string, unknown>) => [id, name, icon, domains, states_groups])).toEqual([
       ['acme', 'Acme & Sons', svg, ['acme.test', 'acme.example'], true],
@@ -284,7 +284,7 @@ describe('CAPI-13 groups give roles and workspaces', () => {
 })
 
 describe('CAPI-13 what the gateway checks of an issuer', () => {
-  test('CAPI-13: a wrong or missing iss, a wrong nonce, audience, issuer or time makes no session; a clock may differ by a minute', async () => {
+  test('CAPI-13 a wrong or missing iss, a wrong nonce, audience, issuer or time makes no session; a clock may differ by a minute', async () => {
     for (const change of [(query: URLSearchParams) => query.set('iss', 'http://evil.test'), (query: URLSearchParams) => query.delete('iss')]) {
       acme.comeBack = change
       expectRefused((await atAcme('kim')).reply)
@@ -307,7 +307,7 @@ describe('CAPI-13 what the gateway checks of an issuer', () => {
     expect((await atAcme('kim')).reply.status).toBe(302)
   })
 
-  test('CAPI-13: a new signing key works at the next sign-in, and the withdrawn one does not', async () => {
+  test('CAPI-13 a new signing key works at the next sign-in, and the withdrawn one does not', async () => {
     expect((await atAcme('kim')).reply.status).toBe(302)
     await acme.rotate()
     expect((await atAcme('kim')).reply.status).toBe(302)
@@ -315,7 +315,7 @@ describe('CAPI-13 what the gateway checks of an issuer', () => {
     expectRefused((await atGlobex('asha')).reply)
   })
 
-  test('CAPI-13: a sign-in that began at one issuer cannot end at another', async () => {
+  test('CAPI-13 a sign-in that began at one issuer cannot end at another', async () => {
     acme.person = { sub: 'kim', email: 'kim@acme.test', email_verified: true }
     const browser = new TestBrowser()
     const back = new URL((await browser.open((await browser.open(`${app.baseUrl}/auth/acme`)).location ?? '')).location ?? '')
@@ -323,7 +323,7 @@ describe('CAPI-13 what the gateway checks of an issuer', () => {
     expectRefused(await browser.open(back.href))
   })
 
-  test('CAPI-13: an issuer that is away says so on a page without internals, others work meanwhile, and it works when it is back', async () => {
+  test('CAPI-13 an issuer that is away says so on a page without internals, others work meanwhile, and it works when it is back', async () => {
     await acme.close()
     const browser = new TestBrowser()
     // The metadata are known, so the browser is sent there. The first exchange fails.
@@ -340,7 +340,7 @@ describe('CAPI-13 what the gateway checks of an issuer', () => {
     expect((await atAcme('kim')).reply.status).toBe(302)
   })
 
-  test('CAPI-13: no secret of an issuer is in the log, in a reply or in the database', async () => {
+  test('CAPI-13 no secret of an issuer is in the log, in a reply or in the database', async () => {
     const text = `${app.logLines.join('\n')}${await app.dump()}${(await asOwner('GET', '/me/sign-in-rules')).text}`
     for (const secret of [acme.clientSecret, 'globex-client-secret']) expect(text).not.toContain(secret)
   })

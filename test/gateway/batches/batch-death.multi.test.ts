@@ -37,7 +37,7 @@ describe.runIf(onPostgres)('a batch over processes that die', () => {
     await upstream?.close()
   })
 
-  test('CLOUD-09: a batch that 3 clients poll 200 times, whose process is killed while it settles, has one usage row with the exact sum', async () => {
+  test('CLOUD-09 a batch that 3 clients poll 200 times, whose process is killed while it settles, has one usage row with the exact sum', async () => {
     const victim = await fleet.start()
     const { id: keyId, key } = await fleet.newKey({ budgetInr: 10 })
     const clientOf = ({ baseUrl }: { baseUrl: string }) => new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey: key, maxRetries: 0 })

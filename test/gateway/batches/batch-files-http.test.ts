@@ -79,7 +79,7 @@ describe('files of batches', () => {
   const upload = (client = openai, lines: readonly object[] = linesOf(1, second)) =>
     client.files.create({ file: new File([jsonl(lines)], 'lines.jsonl'), purpose: 'batch' })
 
-  test('CLOUD-09: closing the window ends all files, here at that moment and at the provider soon after, and begins no batch of an old file', async () => {
+  test('CLOUD-09 closing the window ends all files, here at that moment and at the provider soon after, and begins no batch of an old file', async () => {
     const file = await upload()
     expect(own.files.size).toBe(1)
     await window(0)
@@ -100,7 +100,7 @@ describe('files of batches', () => {
     own.revoked.clear()
   })
 
-  test('CLOUD-09: a shorter window ends files earlier, and nobody reads a file whose time has ended', async () => {
+  test('CLOUD-09 a shorter window ends files earlier, and nobody reads a file whose time has ended', async () => {
     const file = await upload()
     expect(file.expires_at).toBe(file.created_at + 7 * 86_400)
     await window(2)
@@ -113,7 +113,7 @@ describe('files of batches', () => {
     expect(own.files.size).toBe(0)
   })
 
-  test('CLOUD-09: without a window nobody reads the results of a batch of messages', async () => {
+  test('CLOUD-09 without a window nobody reads the results of a batch of messages', async () => {
     const anthropic = new Anthropic({ baseURL: app.baseUrl, apiKey: app.key, maxRetries: 0 })
     const params = { model: 'claude-batch', max_tokens: 30, messages: [{ role: 'user' as const, content: 'Hello' }] }
     const batch = await anthropic.messages.batches.create({ requests: [{ custom_id: 'a', params }] })

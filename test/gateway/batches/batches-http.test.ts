@@ -94,7 +94,7 @@ describe('batches', () => {
   const heldOf = async (id: string): Promise<Record<string, bigint>> =>
     Object.fromEntries((await app.db.many(holds, id)).map(({ scope, amount }) => [scope, amount]))
 
-  test('CLOUD-09: a batch of the OpenAI SDK is held, goes through, and costs what its answers cost at batch prices, once', async () => {
+  test('CLOUD-09 a batch of the OpenAI SDK is held, goes through, and costs what its answers cost at batch prices, once', async () => {
     await app.setBudget('org', app.orgId, 100)
     const batch = await begin(linesOf(3))
     expect(batch).toMatchObject({ object: 'batch', status: 'in_progress', output_file_id: null, request_counts: { total: 3, completed: 0, failed: 0 } })
@@ -128,7 +128,7 @@ describe('batches', () => {
     await app.setBudget('org', app.orgId, null)
   })
 
-  test('CLOUD-09: a batch of the Anthropic SDK goes through while it arrives, has the prices of the catalog, and can be deleted', async () => {
+  test('CLOUD-09 a batch of the Anthropic SDK goes through while it arrives, has the prices of the catalog, and can be deleted', async () => {
     const requests = ['a', 'b'].map(custom_id => ({
       custom_id,
       params: { model: 'claude-batch', max_tokens: 30, messages: [{ role: 'user' as const, content: 'Hello' }] },
@@ -181,7 +181,7 @@ describe('batches', () => {
     await ended(small.id, client)
   })
 
-  test('CLOUD-09: another organisation and another agent get 404, and a revoke cancels at the provider and charges what was done', async () => {
+  test('CLOUD-09 another organisation and another agent get 404, and a revoke cancels at the provider and charges what was done', async () => {
     const other = await app.otherOrg('Elsewhere')
     const agent = await app.newAgent('batcher')
     const sibling = await app.newAgent('sibling')

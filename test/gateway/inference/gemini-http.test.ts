@@ -226,7 +226,7 @@ describe('the SDK of Google', () => {
     expect(JSON.stringify(bodyAt(app.others.gem))).not.toContain('thoughtSignature')
   })
 
-  test('CLOUD-05: embeds one text and several, counts tokens, and lists models', async () => {
+  test('CLOUD-05 embeds one text and several, counts tokens, and lists models', async () => {
     const vectors = {
       data: [
         { object: 'embedding', index: 1, embedding: [0.25, -1e-7] },

@@ -106,7 +106,7 @@ describe('requests for more budget', () => {
     },
   }
 
-  test('RUN-07: a held run gets more after a request over HTTP, MCP and CLI, its totals stay, and its refusal names the way to ask', async () => {
+  test('RUN-07 a held run gets more after a request over HTTP, MCP and CLI, its totals stay, and its refusal names the way to ask', async () => {
     for (const [name, way] of Object.entries(ways)) {
       const { id, token, run } = await held({ max_calls: 2 })
       const refused = await chat(token, run)
@@ -145,7 +145,7 @@ describe('requests for more budget', () => {
     )
   })
 
-  test('RUN-07: an increase of a budget is exact, ends at its time and leaves no negative room, and a second one has the same end', async () => {
+  test('RUN-07 an increase of a budget is exact, ends at its time and leaves no negative room, and a second one has the same end', async () => {
     const agent = await app.newAgent(`spender ${++made}`)
     await app.setBudget('agent', agent.id, inr(2))
     expect(await passing(agent.token)).toBe(2)
